@@ -47,7 +47,7 @@ MAY_USE = {
     "profiling": "builds candidate compile devices messages options problem results wire",
     "scheduler": "builds catalog compile device_kinds devices errors messages options process profiling results "
                  "sandbox wire",
-    "ray": "device_kinds errors messages options results sandbox scheduler version",
+    "ray": "device_kinds errors messages options results sandbox scheduler serve version",
     "serve": "catalog device_kinds errors foreign messages options response results scheduler version wire",
     "api": "results serve",
     "cli": "audit catalog compile errors foreign options ray report response results scheduler serve version wire",

@@ -35,7 +35,7 @@ TESTED_IN = {
     "process.candidate_main": "process/test_sanitizer.py",
     "process.packing": "process/test_replies.py",
     "profiling.one_call": "profiling/test_ncu.py",
-    "ray.worker": "ray/test_ray.py",
+    "ray.executor": "ray/test_ray.py", "ray.workers": "ray/test_pool.py",
     "options.declaration": "options/test_options.py", "options.kinds": "options/test_options.py",
     "report.mismatches": "report/test_feedback.py",
     "report.page.svg": "report/test_page_parts.py", "report.page.template": "report/test_html.py",

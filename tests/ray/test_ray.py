@@ -103,8 +103,8 @@ assert solution.parent / "deep" / "factor.txt" in texts[1]
 for path in [*texts[0], *texts[1]]:
     path.unlink()
 worker = Worker()
-worker.open(Options(device="cpu", check=True, allow_library=True, cache=Path(sys.argv[3]), min_calls=2))
-(result,) = worker.evaluate((job,), *texts)
+options = Options(device="cpu", check=True, allow_library=True, cache=Path(sys.argv[3]), min_calls=2)
+(result,) = worker.evaluate(options, (job,), *texts)
 print(result.verdict, result.reason)
 worker.close()
 """
@@ -131,8 +131,8 @@ job = Evaluate("segment_sums", "@reference", ProblemAt(problem, "full", {}), Non
 texts = sources(problem)
 shutil.rmtree(sys.argv[2])
 worker = Worker()
-worker.open(Options(device="cpu", check=True, allow_library=True, cache=Path(sys.argv[3]), min_calls=2))
-(result,) = worker.evaluate((job,), texts, None)
+options = Options(device="cpu", check=True, allow_library=True, cache=Path(sys.argv[3]), min_calls=2)
+(result,) = worker.evaluate(options, (job,), texts, None)
 print(result.verdict, result.reason)
 worker.close()
 """

@@ -553,6 +553,12 @@ def test_a_malformed_token_file_is_refused(tmp_path: Path, text: str, said: str)
         _callers(tmp_path / "tokens")
 
 
+@pytest.mark.parametrize("arguments", [("--workers", "2"), ("--cpus", "4"), ("--ray-address", "auto")])
+def test_options_of_a_cluster_need_the_cluster(arguments: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError, match="only with --backend ray"):
+        serve(arguments)
+
+
 @pytest.mark.parametrize("option", ["--threads", "--max-waiting"])
 def test_a_number_that_is_none_is_a_usage_error(option: str) -> None:
     with pytest.raises(UsageError, match=f"{option} many: write a positive integer"):

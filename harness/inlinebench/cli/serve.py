@@ -19,11 +19,13 @@ from typing import TYPE_CHECKING
 
 from inlinebench.cli.parsing.parser import Parser
 from inlinebench.errors import UsageError
+from inlinebench.options import RAY
 from inlinebench.options.kinds import COUNT, FILE
 from inlinebench.serve.place import PRIVATE, SOCKET, folder, scratch, short
 
 if TYPE_CHECKING:
     from inlinebench.serve.app import App
+    from inlinebench.serve.evaluator import Evaluator
 
 PROGRAM = "inlinebench serve"
 TEXT = """\
@@ -31,7 +33,8 @@ Evaluates for other processes, with judges that stay ready, until Ctrl-C or SIGT
 it runs. Accepted evaluations are written to a journal, and continue after a restart."""
 EXAMPLES = """\
                                       for your own processes, by a socket
---port 8000 --token-file tokens       by HTTP, for whoever has a token (a line NAME TOKEN [LIMIT] for each)"""
+--port 8000 --token-file tokens       by HTTP, for whoever has a token (a line NAME TOKEN [LIMIT] for each)
+--backend ray --workers 8 --cpus 12   evaluates on 8 GPUs of a Ray cluster, with 12 cores for each"""
 THREADS = 2 * (os.cpu_count() or 1) + 4
 MOST_WAITING = 10_000
 BACKLOG = 128
@@ -51,6 +54,8 @@ def main(arguments: Sequence[str]) -> int:
         raise UsageError("--port and --token-file need each other: whoever can reach a port could use it otherwise")
     if given.host is not None and given.port is None:
         raise UsageError("--host works only with --port")
+    if given.backend != RAY and (given.workers, given.cpus, given.ray_address) != (1, 1, None):
+        raise UsageError("--workers, --cpus and --ray-address work only with --backend ray")
     with (folder() / f"{SOCKET}.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -74,10 +79,19 @@ def parser() -> Parser:
                        help="with --port: lines NAME TOKEN, or NAME TOKEN LIMIT, where LIMIT replaces --max-waiting")
     found.add_argument("--journal", type=FILE.parse, metavar="FILE",
                        help="file of accepted evaluations and their answers (default: beside the socket)")
-    found.add_argument("--threads", type=partial(COUNT.read, "--threads "), default=THREADS, metavar="N",
-                       help=f"evaluations at a time, most of which build or wait for a GPU (default: {THREADS})")
+    found.add_argument("--threads", type=partial(COUNT.read, "--threads "), metavar="N",
+                       help="evaluations at a time, most of which build or wait for a GPU (default: "
+                            f"{THREADS}, or as many as the workers of --backend ray take)")
     found.add_argument("--max-waiting", type=partial(COUNT.read, "--max-waiting "), default=MOST_WAITING, metavar="N",
                        help=f"evaluations of each caller that may wait; more are refused (default: {MOST_WAITING})")
+    found.add_argument("--backend", choices=("local", RAY), default="local",
+                       help="evaluate on this machine, or on workers of a Ray cluster (default: local)")
+    found.add_argument("--workers", type=partial(COUNT.read, "--workers "), default=1, metavar="N",
+                       help="with --backend ray: number of workers, with a GPU each if there are any (default: 1)")
+    found.add_argument("--cpus", type=partial(COUNT.read, "--cpus "), default=1, metavar="N",
+                       help="with --backend ray: CPU cores of each worker, for its builds (default: 1)")
+    found.add_argument("--ray-address", metavar="ADDRESS",
+                       help="with --backend ray: the cluster (default: start Ray on this machine)")
     return found
 
 
@@ -123,7 +137,6 @@ def _own_socket() -> socket.socket:
 
 def _serve(given: Namespace, own: socket.socket, callers: Callers) -> None:
     from inlinebench.serve.app import App
-    from inlinebench.serve.evaluator import Evaluator
     from inlinebench.serve.journal import Journal
     from inlinebench.serve.work import WorkQueue
 
@@ -133,15 +146,28 @@ def _serve(given: Namespace, own: socket.socket, callers: Callers) -> None:
         host = given.host or "127.0.0.1"
         sockets.append((_tcp_socket(host, given.port), callers.owners))
         where += f" and http://{host}:{given.port}"
-    with Evaluator() as evaluator:
+    opened, threads = _evaluator(given)
+    with opened as evaluator:
         journal = Journal(given.journal or folder() / "service.sqlite")
-        work = WorkQueue(journal, evaluator.answer, threads=given.threads, most_waiting=given.max_waiting,
+        work = WorkQueue(journal, evaluator.answer, threads=given.threads or threads, most_waiting=given.max_waiting,
                          limits=callers.limits)
         print(f"serving at {where}", file=sys.stderr, flush=True)
         try:
             asyncio.run(_until_signal([(App(work, who), at) for at, who in sockets]))
         finally:
             work.close()
+
+
+def _evaluator(given: Namespace) -> tuple[Evaluator, int]:
+    """Returns what evaluates, and how many evaluations it can have at a time."""
+    if given.backend == RAY:
+        from inlinebench.ray import Pool
+
+        pool = Pool(workers=given.workers, cpus=given.cpus, address=given.ray_address)
+        return pool, pool.at_a_time
+    from inlinebench.serve.evaluator import Evaluator
+
+    return Evaluator(), THREADS
 
 
 def _tcp_socket(host: str, port: int) -> socket.socket:

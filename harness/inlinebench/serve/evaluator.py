@@ -6,12 +6,23 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
+from inlinebench.options import Options
 from inlinebench.results.result import Result
-from inlinebench.serve.pool import Pool
-from inlinebench.serve.request import Request, in_fields, request
-from inlinebench.serve.reuse import Answered, Reuse, fresh
+from inlinebench.serve.executors import Executors
+from inlinebench.serve.request import Request, in_fields, of_response, request
+from inlinebench.serve.reuse import Answered, Once, Reuse, fresh
+
+
+class EvaluatesOnce(Protocol):
+    """What evaluates for an `Evaluator`: the executors of this process, or others."""
+
+    def evaluate(self, options: Options, once: Once) -> Answered:
+        """Returns the result of the only evaluation that the options select, by `once`."""
+
+    def close(self) -> None:
+        """Ends all processes."""
 
 
 class Evaluator:
@@ -26,7 +37,8 @@ class Evaluator:
 
     def __init__(self, *, reuse: bool = False, **settings: Any) -> None:
         self._settings, self._reuses = settings, reuse
-        self._pool, self._reuse = Pool(), Reuse()
+        self._executors: EvaluatesOnce = Executors()
+        self._reuse = Reuse()
 
     def __enter__(self) -> Evaluator:
         return self
@@ -34,15 +46,24 @@ class Evaluator:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._pool.close()
+        self._executors.close()
         self._reuse.close()
 
-    def evaluate(self, problem: str | Path, solution: str | Path, **settings: Any) -> Result:
-        """Evaluates a solution and returns the result. May be called from any number of threads.
+    def evaluate(
+        self, problem: str | Path, solution: str | Path | None = None, *, response: str | None = None, **settings: Any
+    ) -> Result:
+        """Evaluates a solution, or the one in a model's response, and returns the result.
 
-        Raises TypeError, UsageError, NoDevice and NoSandbox as `inlinebench.evaluate` does.
+        May be called from any number of threads. Raises TypeError, UsageError, NoDevice and NoSandbox as
+        `inlinebench.evaluate` does.
         """
-        asked = request(problem, solution, {**self._settings, **settings})
+        given = {**self._settings, **settings}
+        if solution is not None and response is None:
+            asked = request(problem, solution, given)
+        elif solution is None and response is not None:
+            asked = of_response(problem, response, given)
+        else:
+            raise TypeError("evaluate(): give either a solution or a response")
         return self.answer(replace(asked, reuse=self._reuses)).result
 
     def answer(self, asked: Request, caller: str = "") -> Answered:
@@ -52,4 +73,4 @@ class Evaluator:
         """
         once = partial(self._reuse.answer, caller) if asked.reuse else fresh
         with in_fields(), asked.as_file() as options:
-            return self._pool.evaluate(options, once)
+            return self._executors.evaluate(options, once)

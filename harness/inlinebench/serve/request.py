@@ -118,18 +118,27 @@ def from_json(body: Any, *, remote: bool) -> Request:
             raise UsageError(f"{named[0]} can be given only over the user's own socket")
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
     try:
+        if given == ["response"]:
+            return replace(of_response(problem, body["response"], values), reuse=reuse)
         if given == ["solution"]:
             return replace(request(problem, Path(body["solution"]), values), reuse=reuse)
-        text = _encodable(body[given[0]])
-        asked = replace(request(problem, "\n", values), reuse=reuse)  # a text of one line could be taken for a path
-        if given == ["source"]:
-            return replace(asked, source=text)
-        try:
-            return replace(asked, source=choose(text).block.source)
-        except NoSolution as error:
-            return replace(asked, source=text, invalid=str(error))
+        return replace(_of_text(problem, body["source"], values), reuse=reuse)
     except TypeError as error:
         raise UsageError(str(error)) from None
+
+
+def of_response(problem: str | Path, response: str, settings: Mapping[str, Any]) -> Request:
+    """Returns the request to evaluate the solution in a model's response. Raises what `request` raises."""
+    asked = _of_text(problem, response, settings)
+    try:
+        return replace(asked, source=choose(response).block.source)
+    except NoSolution as error:
+        return replace(asked, invalid=str(error))
+
+
+def _of_text(problem: str | Path, text: str, settings: Mapping[str, Any]) -> Request:
+    """Returns the request to evaluate a source text, which may be a single line and would be taken for a path."""
+    return replace(request(problem, "\n", settings), source=_encodable(text))
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import Any
 from inlinebench import catalog
 from inlinebench.device_kinds import kind_of
 from inlinebench.errors import UsageError
-from inlinebench.messages import Evaluate
+from inlinebench.messages import Evaluate, Jobs
 from inlinebench.options import Options
 from inlinebench.results.result import Result, Verdict
 from inlinebench.scheduler.device_worker import DeviceWorker
@@ -59,24 +59,21 @@ class WarmExecutor:
 
     def evaluate(self, options: Options, once: Once) -> Answered:
         """Returns the result of the evaluation. Raises UsageError unless the options select exactly one."""
-        todo = plan(choose(options, catalog.read(options.problems, options.solutions)), options, self.executor.device)
-        if len(todo.jobs) + len(todo.known) != 1:
-            raise UsageError("select exactly one evaluation (one problem, one solution, one shape); these arguments "
-                             f"select {len(todo.jobs) + len(todo.known)}")
-        if todo.known:
-            return Answered(todo.known[0], reused=False)
-        job = todo.jobs[0]
+        job = the_job(options, self.executor.device)
+        if isinstance(job, Result):
+            return Answered(job, reused=False)
         keys = [self.executor.key(job, warm.worker) for warm in self.workers]
-        return once(job, keys, lambda: self._evaluate_job(job))
+        return once(job, keys, lambda: self.results((job,))[0])
 
-    def _evaluate_job(self, job: Evaluate) -> Result:
+    def results(self, jobs: Jobs) -> list[Result]:
+        """Returns the results of jobs of one solution. They are evaluated again if one is an `internal_error`."""
         for _ in range(MOST_TRIES):
-            self._build(job)
-            with self._reserved(job) as warm:
-                result = warm.thread.submit(self._evaluate, warm, job).result()
-            if result.verdict is not Verdict.INTERNAL_ERROR:
+            self._build(jobs[0])
+            with self._reserved(jobs[0]) as warm:
+                results = warm.thread.submit(self._evaluate, warm, jobs).result()
+            if all(result.verdict is not Verdict.INTERNAL_ERROR for result in results):
                 break
-        return result
+        return results
 
     def _build(self, job: Evaluate) -> None:
         """Prebuilds the solution, if possible, without occupying a judge during the build."""
@@ -85,12 +82,12 @@ class WarmExecutor:
         for build in started.values():
             build.result()
 
-    def _evaluate(self, warm: WarmWorker, job: Evaluate) -> Result:
-        warm.at = job.problem.key
+    def _evaluate(self, warm: WarmWorker, jobs: Jobs) -> list[Result]:
+        warm.at = jobs[0].problem.key
         if not kind_of(warm.worker.device).times_are_comparable:
-            return self.executor.evaluate(warm.worker, (job,))[0]
+            return self.executor.evaluate(warm.worker, jobs)
         with turn(warm.worker.device):
-            return self.executor.evaluate(warm.worker, (job,))[0]
+            return self.executor.evaluate(warm.worker, jobs)
 
     @contextmanager
     def _reserved(self, job: Evaluate) -> Iterator[WarmWorker]:
@@ -107,18 +104,37 @@ class WarmExecutor:
                 self._changed.notify()
 
 
-class Pool:
+def the_job(options: Options, device: str) -> Evaluate | Result:
+    """Returns the evaluation that the options select, or its result if that is known without an evaluation.
+
+    Raises UsageError unless they select exactly one.
+    """
+    todo = plan(choose(options, catalog.read(options.problems, options.solutions)), options, device)
+    found: list[Evaluate | Result] = [*todo.jobs, *todo.known]
+    if len(found) != 1:
+        raise UsageError("select exactly one evaluation (one problem, one solution, one shape); these arguments "
+                         f"select {len(found)}")
+    return found[0]
+
+
+class Executors:
     """Opens executors on first use, and closes idle ones beyond `MOST_EXECUTORS`."""
 
     def __init__(self) -> None:
         self._executors: OrderedDict[Kind, Future[WarmExecutor]] = OrderedDict()
         self._users: dict[Kind, int] = {}
         self._lock = Lock()
-        # A judge is killed when the thread that started it ends. This thread lives as long as the pool.
+        # A judge is killed when the thread that started it ends. This thread lives as long as the executors.
         self._maker = ThreadPoolExecutor(1)
 
     def evaluate(self, options: Options, once: Once) -> Answered:
         """Returns the result of the evaluation. Raises what `LocalExecutor` and `WarmExecutor.evaluate` raise."""
+        with self.opened(options) as warm:
+            return warm.evaluate(options, once)
+
+    @contextmanager
+    def opened(self, options: Options) -> Iterator[WarmExecutor]:
+        """Yields the executor of these options. Raises what `LocalExecutor` raises."""
         kind = _kind(options)
         with self._lock:
             if kind not in self._executors:
@@ -128,7 +144,7 @@ class Pool:
             self._users[kind] = self._users.get(kind, 0) + 1
             opened = self._executors[kind]
         try:
-            return opened.result().evaluate(options, once)
+            yield opened.result()
         finally:
             with self._lock:
                 self._users[kind] -= 1

@@ -12,7 +12,7 @@ import pytest
 
 from inlinebench.messages import Evaluate, ProblemAt
 from inlinebench.results.result import Check, Result, Verdict
-from inlinebench.serve.pool import MOST_TRIES, WarmExecutor
+from inlinebench.serve.executors import MOST_TRIES, WarmExecutor
 
 JOB = Evaluate("axpy", "solution", ProblemAt(Path("axpy.py"), "full", {}), Path("solution.py"), "full")
 PASSED = Result("axpy", "solution", "full", "cpu", Verdict.PASSED, "", check=Check(3, 1e-4, "float64", "by name"))
@@ -42,6 +42,6 @@ class Executor:
 def test_an_internal_error_is_repeated_a_few_times(results: list[Result], answer: Result | list[Result]) -> None:
     executor: Any = Executor(*results)
     warm = WarmExecutor(executor)
-    assert warm._evaluate_job(JOB) == (answer[0] if isinstance(answer, list) else answer) and not executor._results
+    assert warm.results((JOB,)) == [answer[0] if isinstance(answer, list) else answer] and not executor._results
     for each in warm.workers:
         each.thread.shutdown()
