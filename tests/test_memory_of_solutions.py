@@ -86,9 +86,9 @@ SOLUTIONS = {
     "before_the_output": (NOTHING, "scratch(100)"),
     "kept": (NOTHING, "self.kept = scratch(100) if self.calls == 1 else self.kept"),
     "only_in_the_first_call": (NOTHING, "held = scratch(500) if self.calls == 1 else None"),
-    "raw": ("raw(64)", NOTHING),
-    "raw_in_the_first_call": (NOTHING, "raw(64) if self.calls == 1 else None"),
-    "raw_and_temporary": ("raw(64)", "held = scratch(100)"),
+    "raw": ("raw(256)", NOTHING),
+    "raw_in_the_first_call": (NOTHING, "raw(256) if self.calls == 1 else None"),
+    "raw_and_temporary": ("raw(256)", "held = scratch(100)"),
     "claims_nothing": ("raw(512); claim(0, 0)", NOTHING),
     "claims_a_cache": ("raw(512); claim(0, 600)", NOTHING),
     "claims_too_much": ("raw(512); claim(0, 4096)", NOTHING),
@@ -125,7 +125,7 @@ def test_the_memory_of_pytorch_s_allocator_counts_exactly(run: Run, name: str, m
 
 
 @pytest.mark.parametrize(("name", "inside", "outside"), [
-    ("raw", 0, 64), ("raw_in_the_first_call", 0, 64), ("raw_and_temporary", 100, 64),
+    ("raw", 0, 256), ("raw_in_the_first_call", 0, 256), ("raw_and_temporary", 100, 256),
 ])
 def test_raw_memory_of_the_driver_counts(run: Run, name: str, inside: int, outside: int) -> None:
     found = memory(run, name)
@@ -143,11 +143,10 @@ def test_a_claim_beyond_what_the_driver_shows_gives_no_memory(run: Run) -> None:
     assert row.verdict is Verdict.PASSED and row.memory is None
 
 
-def test_the_first_call_and_the_load_are_timed_and_all_is_shown(run: Run) -> None:
+def test_the_first_call_and_the_load_are_timed(run: Run) -> None:
     timing = run.row("weighted", "none").timing
     assert timing is not None and timing.first_call_ms is not None and timing.load_ms is not None
     assert timing.first_call_ms > timing.solution_ms.median and timing.load_ms > 0
-    assert "memory MiB" in run.out
 
 
 def test_the_memory_is_not_measured_without_times(cache: Path) -> None:

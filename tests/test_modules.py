@@ -19,7 +19,6 @@ TESTED_IN = {
     "cli.audit": "audit/test_process.py", "cli.compare": "cli/test_bad_inputs.py",
     "cli.parsing.parser": "cli/test_arguments.py", "cli.report": "cli/test_bad_inputs.py",
     "cli.run": "cli/test_arguments.py", "cli.schema": "cli/test_main.py",
-    "compare.elements": "compare/test_tolerance.py",
     "compile.cache.store": "compile/test_cache.py",
     "devices.cpu.emulation": "cuda_on_cpu/test_python_side.py", "devices.cuda.before_call": "test_gpu.py",
     "devices.cuda.device": "test_gpu.py", "devices.cuda.launch_errors": "test_gpu.py",

@@ -23,7 +23,7 @@ from .workloads import workload_of
 
 KNOWN = 100 * MIB
 """Outputs, parameters, buffers and what the harness holds."""
-CODE = 12 * MIB
+CODE = 92 * MIB
 """The code of the kernels that a solution loads."""
 sizes = st.integers(0, 1 << 40)
 peaks = st.builds(AllocatorPeak, sizes, sizes)
@@ -45,8 +45,8 @@ def test_a_workspace_of_the_allocator_counts_exactly() -> None:
 
 
 def test_raw_memory_counts_with_the_code_of_kernels() -> None:
-    assert in_use(0, raw=64 * MIB) == (64 * MIB + CODE, 64 * MIB + CODE)
-    assert in_use(100 * MIB, raw=64 * MIB) == (164 * MIB + CODE, 64 * MIB + CODE)
+    assert in_use(0, raw=256 * MIB) == (256 * MIB + CODE, 256 * MIB + CODE)
+    assert in_use(100 * MIB, raw=256 * MIB) == (356 * MIB + CODE, 256 * MIB + CODE)
 
 
 def test_what_the_allocator_reserves_and_nothing_uses_does_not_count() -> None:
@@ -122,14 +122,14 @@ def measured(device: Free, call: int | None) -> CandidateMemory:
 def test_only_what_falls_while_the_candidate_runs_is_added_up() -> None:
     device = Free(1 << 40)
     memory = measured(device, 2)
-    for taken in (KNOWN, 64 * MIB):
+    for taken in (KNOWN, 256 * MIB):
         device.bytes -= 500 * MIB  # the judge's own
         with memory.growing():
             device.bytes -= taken
     memory.end(AllocatorPeak(KNOWN, KNOWN))
     with memory.growing():
         device.bytes -= 300 * MIB  # after the measured call
-    assert memory.record(cast("Any", FakeReference())) == Memory(64 * MIB, 7, 64 * MIB)
+    assert memory.record(cast("Any", FakeReference())) == Memory(256 * MIB, 7, 256 * MIB)
 
 
 @pytest.mark.parametrize("peak", [None, AllocatorPeak(0, 1 << 40)])

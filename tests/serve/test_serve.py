@@ -30,7 +30,7 @@ from inlinebench.results.result import Result, Verdict
 from inlinebench.serve.journal import Journal
 from inlinebench.serve.openapi import openapi
 from inlinebench.serve.place import SOCKET, folder, turn
-from inlinebench.serve.request import Request, from_json, to_json
+from inlinebench.serve.request import Request, from_json, request, to_json
 from inlinebench.serve.reuse import Answered
 from inlinebench.serve.work import MOST_ATTEMPTS, USER, QueueFull, WorkQueue
 from inlinebench.wire.processes import descendants
@@ -153,6 +153,16 @@ def test_unusable_settings_are_named_before_anything_starts(settings: dict[str, 
     with pytest.raises(UsageError, match=re.escape(said)) as raised:
         evaluate(PROBLEM, RIGHT.format(body="x"), **{"device": "cpu", **settings})
     assert "--" not in str(raised.value) and judges(os.getpid()) == []
+
+
+def test_lists_are_settings_as_tuples_are() -> None:
+    asked = [request(PROBLEM, "text\n", {"device": "cpu", "shapes": kind(("small", "odd"))}) for kind in (list, tuple)]
+    assert asked[0] == asked[1] and asked[0].options.shapes == ("small", "odd")
+
+
+def test_a_text_in_place_of_a_path_is_named_to_the_caller_of_a_service() -> None:
+    with pytest.raises(UsageError, match="solution is the path of a file; give a text as source"):
+        from_json({"problem": str(PROBLEM), "solution": RIGHT.format(body="x")}, remote=False)
 
 
 def test_old_names_of_settings_work_with_a_warning() -> None:

@@ -16,10 +16,11 @@ from inlinebench.devices.base import AllocatorPeak, Device
 from inlinebench.evaluation.reference import Reference
 from inlinebench.results.memory import MIB, Memory
 
-LEAST_OUTSIDE = 32 * MIB
+LEAST_OUTSIDE = 192 * MIB
 """Growth beyond the allocator's reserved memory does not count up to this size, because it includes the code of the
-kernels that were loaded, and the driver allocates whole pages of 2 MiB. Above it, all of it counts."""
-MOST_HIDDEN = 64 * MIB
+kernels that were loaded, and what the driver sets aside to run them. On an H100 this is 92 MiB for solutions without
+libraries, and 158 MiB with cuBLAS. Above it, all of it counts."""
+MOST_HIDDEN = 224 * MIB
 """By how much the growth may exceed the peak: what does not count, and memory that the allocator reserves and nothing
 uses. It reserves 20 MiB for a tensor of more than 1 MiB. All that is beyond counts, whatever the allocator says."""
 

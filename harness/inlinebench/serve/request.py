@@ -116,13 +116,14 @@ def from_json(body: Any, *, remote: bool) -> Request:
             named = ["a path"]
         if named:
             raise UsageError(f"{named[0]} can be given only over the user's own socket")
-    values = {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
+    if given == ["solution"] and "\n" in body["solution"]:
+        raise UsageError("solution is the path of a file; give a text as source")
     try:
         if given == ["response"]:
-            return replace(of_response(problem, body["response"], values), reuse=reuse)
+            return replace(of_response(problem, body["response"], settings), reuse=reuse)
         if given == ["solution"]:
-            return replace(request(problem, Path(body["solution"]), values), reuse=reuse)
-        return replace(_of_text(problem, body["source"], values), reuse=reuse)
+            return replace(request(problem, Path(body["solution"]), settings), reuse=reuse)
+        return replace(_of_text(problem, body["source"], settings), reuse=reuse)
     except TypeError as error:
         raise UsageError(str(error)) from None
 
@@ -151,10 +152,11 @@ def in_fields() -> Iterator[None]:
 
 
 def _renamed(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the settings under their present names. An old name is a warning."""
+    """Returns the settings under their present names, with tuples in place of lists. An old name is a warning."""
     for name in settings.keys() & OLD_NAMES.keys():
         warnings.warn(f"evaluate(): {name} is {OLD_NAMES[name]} now", FutureWarning, stacklevel=4)
-    return {OLD_NAMES.get(name, name): value for name, value in settings.items()}
+    return {OLD_NAMES.get(name, name): tuple(value) if isinstance(value, list) else value
+            for name, value in settings.items()}
 
 
 def _check_names(settings: Mapping[str, Any]) -> None:
