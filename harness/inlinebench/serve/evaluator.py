@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from inlinebench.options import Options
 from inlinebench.results.result import Result
@@ -58,12 +58,12 @@ class Evaluator:
         `inlinebench.evaluate` does.
         """
         given = {**self._settings, **settings}
-        if solution is not None and response is None:
-            asked = request(problem, solution, given)
-        elif solution is None and response is not None:
+        if response is None:
+            asked = request(problem, cast("str | Path", solution), given)  # which refuses None
+        elif solution is None:
             asked = of_response(problem, response, given)
         else:
-            raise TypeError("evaluate(): give either a solution or a response")
+            raise TypeError("evaluate(): give a solution or a response, not both")
         return self.answer(replace(asked, reuse=self._reuses)).result
 
     def answer(self, asked: Request, caller: str = "") -> Answered:
