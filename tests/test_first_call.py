@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from inlinebench.results.times import Timing
@@ -40,14 +42,14 @@ SOLUTIONS = {
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def run(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("first_call")
     (folder / "solutions" / "axpy").mkdir(parents=True)
     for name, (constructor, first_call) in SOLUTIONS.items():
         text = SOLUTION.format(constructor=constructor, first_call=first_call)
         (folder / "solutions" / "axpy" / f"{name}.py").write_text(text)
     return run_eval("axpy", "--problems", TESTS / "problems", "--solutions", folder / "solutions", "--device", "cpu",
-                    "--min-calls", "5", "--allow-library", "--cache", folder / "cache", out=folder / "out.jsonl")
+                    "--min-calls", "5", "--allow-library", "--cache", cache, out=folder / "out.jsonl")
 
 
 def timing(run: Run, name: str) -> Timing:

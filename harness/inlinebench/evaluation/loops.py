@@ -49,7 +49,8 @@ def time_loops(
     for number in range(PAIRS):
         tools.progress(f"timing loops, pair {number + 1} of {PAIRS}")
         several, one = (_checked_loop(workload, candidate, draws, check, count) for count in (calls, 1))
-        if number > 0 and several.ms > one.ms:  # the first loop allocates memory for all of its outputs
+        # The first loop allocates memory for all of its outputs, and a disturbance can make the shorter one longer.
+        if number > 0 and several.ms > one.ms:
             timings.add_wall((several.ms - one.ms) / (calls - 1))
 
 

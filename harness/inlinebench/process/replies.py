@@ -226,17 +226,21 @@ def _activities(rows: Any) -> tuple[Activity, ...]:
 def _memory(numbers: Any) -> AllocatorPeak | None:
     if numbers is None:
         return None
-    _demand(isinstance(numbers, list) and len(numbers) == len(fields(AllocatorPeak)))
-    _demand(all(type(number) is int and 0 <= number <= MOST_BYTES for number in numbers))
+    _demand_counts(numbers, AllocatorPeak, MOST_BYTES)
     return AllocatorPeak(*numbers)
 
 
 def _launched(numbers: Any) -> Launched | None:
     if numbers is None:
         return None
-    _demand(isinstance(numbers, list) and len(numbers) == len(fields(Launched)))
-    _demand(all(type(number) is int and 0 <= number <= MOST_OF_A_LAUNCH for number in numbers))
+    _demand_counts(numbers, Launched, MOST_OF_A_LAUNCH)
     return Launched(*numbers)
+
+
+def _demand_counts(numbers: Any, record: type[AllocatorPeak | Launched], most: int) -> None:
+    """Demands a number from 0 to `most` for each field of a record."""
+    _demand(isinstance(numbers, list) and len(numbers) == len(fields(record)))
+    _demand(all(type(number) is int and 0 <= number <= most for number in numbers))
 
 
 def _is_time(value: Any) -> bool:
