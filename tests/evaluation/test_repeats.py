@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
 from inlinebench.evaluation.draws import Drawn
-from inlinebench.evaluation.repeats import CALLS, Repeats
+from inlinebench.evaluation.repeats import CALLS, Repeats, _Tensor
 from inlinebench.problem.workload import Workload
 from inlinebench.results.repeats import Repeatability, Varying
 
@@ -118,3 +119,20 @@ def test_an_input_that_the_reference_changes_is_compared_and_given_anew(tmp_path
     repeats.make(call, lambda: 0)
     (varying,) = repeats.summary().varying
     assert varying == Varying("input 0, which the reference changes", 2, 48, 1)
+
+
+def test_calls_are_compared_in_the_host_s_memory_if_a_copy_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, full = _Tensor("output", torch.zeros(3)), [True]
+    move = torch.Tensor.to
+
+    def to(tensor: torch.Tensor, *wanted: Any, **more: Any) -> torch.Tensor:
+        if full:
+            full.clear()
+            raise torch.OutOfMemoryError
+        return move(tensor, *wanted, **more)
+
+    monkeypatch.setattr(torch.Tensor, "to", to)
+    assert first.equals(torch.zeros(3)) and not full
+    assert not first.equals(torch.tensor([0.0, 1.0, 0.0]))
+    found = first.varying()
+    assert found is not None and found.elements == 1
