@@ -34,18 +34,19 @@ SHAPES = {
 # Rows of 16 bytes, as PyTorch's grouped_mm demands.
 RANGES = {"TOKENS": (1, 16384), "EXPERTS": (1, 128), "WIDTH": (8, 7168, 8), "HIDDEN": (8, 7168, 8)}
 
-# Published mixtures of experts. With the experts in parallel a GPU has some of them, with tensors in parallel a part of
-# each. Tokens count as often as there are experts for each: 2 of Mixtral, 8 of Qwen 3, 4 of Qwen 1.5.
+# Published mixtures of experts, of which a GPU has a part of each matrix (tensors in parallel) or some of the experts
+# (experts in parallel). Tokens count as often as there are experts for each: 2 of Mixtral, 8 of Qwen 3 and 4 of Qwen
+# 1.5.
 WORKLOADS = [
-    {"name": "Mixtral 8x7B on 8 GPUs, decode 32", "TOKENS": 64, "HIDDEN": 3584},
-    {"name": "Mixtral 8x7B on 8 GPUs, prefill 4096", "TOKENS": 8192, "HIDDEN": 3584},
-    {"name": "Qwen 3 30B down, decode 16", "TOKENS": 128, "EXPERTS": 128, "WIDTH": 768, "HIDDEN": 2048},
-    {"name": "Qwen 3 30B down, prefill 2048", "TOKENS": 16384, "EXPERTS": 128, "WIDTH": 768, "HIDDEN": 2048},
-    {"name": "Qwen 1.5 MoE, decode 1", "TOKENS": 4, "EXPERTS": 60, "WIDTH": 2048, "HIDDEN": 1408},
-    {"name": "Qwen 1.5 MoE, prefill 999", "TOKENS": 3996, "EXPERTS": 60, "WIDTH": 2048, "HIDDEN": 1408},
-    {"name": "DeepSeek V3 down on 32 GPUs, 256 rows", "TOKENS": 256, "WIDTH": 2048, "HIDDEN": 7168},
-    {"name": "DeepSeek V3 down on 32 GPUs, 8191 rows", "TOKENS": 8191, "WIDTH": 2048, "HIDDEN": 7168},
-    {"name": "DeepSeek V3 up on 32 GPUs, 4096 rows", "TOKENS": 4096, "WIDTH": 7168, "HIDDEN": 4096},
+    {"name": "Mixtral 8x7B up on 8 GPUs, decode 32", "TOKENS": 64, "HIDDEN": 1792},
+    {"name": "Mixtral 8x7B up on 8 GPUs, prefill 4096", "TOKENS": 8192, "HIDDEN": 1792},
+    {"name": "Qwen 3 30B down on 4 GPUs, decode 16", "TOKENS": 128, "EXPERTS": 128, "WIDTH": 192, "HIDDEN": 2048},
+    {"name": "Qwen 3 30B down on 4 GPUs, prefill 2048", "TOKENS": 16384, "EXPERTS": 128, "WIDTH": 192, "HIDDEN": 2048},
+    {"name": "Qwen 1.5 MoE up on 4 GPUs, decode 1", "TOKENS": 4, "EXPERTS": 60, "WIDTH": 2048, "HIDDEN": 352},
+    {"name": "Qwen 1.5 MoE up on 4 GPUs, prefill 999", "TOKENS": 3996, "EXPERTS": 60, "WIDTH": 2048, "HIDDEN": 352},
+    {"name": "DeepSeek V3 down on 64 GPUs, 256 rows", "TOKENS": 256, "EXPERTS": 4, "WIDTH": 2048, "HIDDEN": 7168},
+    {"name": "DeepSeek V3 down on 64 GPUs, 8191 rows", "TOKENS": 8191, "EXPERTS": 4, "WIDTH": 2048, "HIDDEN": 7168},
+    {"name": "DeepSeek V3 up on 128 GPUs, 4096 rows", "TOKENS": 4096, "EXPERTS": 2, "WIDTH": 7168, "HIDDEN": 4096},
 ]
 
 

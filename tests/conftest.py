@@ -21,12 +21,19 @@ hypothesis.settings.register_profile("untimed", deadline=None, max_examples=40)
 hypothesis.settings.load_profile("untimed")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="session", autouse=True)
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns a cache folder that all processes of the session share, so that each extension is built once."""
+    """Returns a cache folder that all processes of the session share, so that each extension is built once.
+
+    It is the folder that INLINEBENCH_CACHE names: several sessions, such as those of .ci/run, then build once, too.
+    Without one it is new, and INLINEBENCH_CACHE is set, for the tests that name no cache to what they run.
+    """
+    if named := os.environ.get("INLINEBENCH_CACHE"):
+        return Path(named)
     own = tmp_path_factory.getbasetemp()
     folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "cache"
     folder.mkdir(exist_ok=True)
+    os.environ["INLINEBENCH_CACHE"] = str(folder)
     return folder
 
 

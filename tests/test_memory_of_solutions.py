@@ -112,7 +112,7 @@ def run(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
 def memory(run: Run, name: str) -> Memory:
     row = run.row("weighted", name)
     assert row.verdict is Verdict.PASSED, row.reason
-    assert row.memory is not None, "another process may have freed memory meanwhile"
+    assert row.memory is not None, "another process has freed memory meanwhile"
     return row.memory
 
 

@@ -405,8 +405,9 @@ def test_help_and_list_answer_at_once(argument: str) -> None:
     for _ in range(5):
         nothing.append(processor_s(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True)))
         took.append(processor_s(lambda: run_eval(argument)))
-    # Of the processor: what a person waits on a machine that does nothing else. A busy one takes longer for anything.
-    assert min(took) < max(0.3, 10 * min(nothing))
+    # Of the processor: what a person waits on a machine that does nothing else. A busy or slow one takes longer for
+    # anything. --list takes about 20 times as long as an empty program, and importing torch 200 times.
+    assert min(took) < max(0.3, 40 * min(nothing))
 
 
 def processor_s(work: Callable[[], object]) -> float:

@@ -71,7 +71,7 @@ def test_one_value_of_each_sign_becomes_large(seed: int, zeros: float) -> None:
     result = changed(Variant.ONE_LARGE, tensor, seed)
     new = result[result != tensor]
     assert sorted(new.sign().tolist()) == [-1, 1]
-    assert bool((new.abs() > 100).all())
+    assert bool(new.abs().exp().isinf().all())
     assert bool((new.abs() >= 4 * tensor.abs().max()).all())
 
 

@@ -1,10 +1,13 @@
-"""Evaluations whose judge dies are repeated, but not without end."""
+"""Evaluations whose judge dies are repeated, but not without end, and builds do not wait for evaluations."""
 
 from __future__ import annotations
 
-from concurrent.futures import Future
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,11 +28,19 @@ class Executor:
     def __init__(self, *results: Result) -> None:
         self._results = list(results)
         self.workers = [SimpleNamespace(device="cpu")]
+        self.did: list[str] = []
+        self.builds: dict[str, Future[None]] = {}
+        """The builds that take time, by the solution's name."""
+        self.may_evaluate = Event()
+        self.may_evaluate.set()
 
     def prebuild(self, jobs: Any, worker: Any) -> dict[Path, Future[None]]:
-        return {}
+        self.did.append(f"build {jobs[0].solution_name}")
+        return {job.solution: self.builds[job.solution_name] for job in jobs if job.solution_name in self.builds}
 
     def evaluate(self, worker: Any, jobs: Any) -> list[Result]:
+        self.did.append(f"evaluate {jobs[0].solution_name}")
+        assert self.may_evaluate.wait(60)
         return [self._results.pop(0)]
 
 
@@ -45,3 +56,39 @@ def test_an_internal_error_is_repeated_a_few_times(results: list[Result], answer
     assert warm.results((JOB,)) == [answer[0] if isinstance(answer, list) else answer] and not executor._results
     for each in warm.workers:
         each.thread.shutdown()
+
+
+def test_a_build_starts_before_evaluations_that_have_waited_longer() -> None:
+    early = [f"early {number}" for number in range(4)]
+    executor: Any = Executor(*[PASSED] * 6)
+    executor.builds = {name: Future() for name in early}
+    executor.may_evaluate.clear()
+    warm = WarmExecutor(executor)
+    waiting = warm._changed._waiters  # type: ignore[attr-defined]
+    futures = []
+    with ThreadPoolExecutor(6) as pool:
+        def start(name: str) -> None:
+            futures.append(pool.submit(warm.results, (replace(JOB, solution_name=name),)))
+
+        for name in early:
+            start(name)
+        wait(lambda: len(executor.did) == 4 and len(warm._free) == 1)
+        start("occupies")
+        wait(lambda: executor.did[-1] == "evaluate occupies")
+        for each in executor.builds.values():
+            each.set_result(None)
+        wait(lambda: len(waiting) == 4)
+        start("late")
+        wait(lambda: len(waiting) == 5)
+        executor.may_evaluate.set()
+        assert [future.result() for future in futures] == [[PASSED]] * 6
+    assert executor.did[6] == "build late"
+    for each in warm.workers:
+        each.thread.shutdown()
+
+
+def wait(until: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not until():
+        assert time.monotonic() < end
+        time.sleep(0.001)

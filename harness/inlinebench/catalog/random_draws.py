@@ -23,9 +23,9 @@ def random_draws(tree: ast.Module) -> tuple[str, ...]:
 
     Only code of classes counts. Dropout with a rate of 0 does not draw.
     """
-    zeros = _zeros(tree)
-    found = [name for name, call in _calls(tree) if not _is_off(name, call, zeros)]
-    return tuple(dict.fromkeys(found))
+    drawing = list(_calls(tree))
+    zeros = _zeros(tree) if drawing else frozenset()
+    return tuple(dict.fromkeys(name for name, call in drawing if not _is_off(name, call, zeros)))
 
 
 def _calls(tree: ast.Module) -> Iterator[tuple[str, ast.Call]]:

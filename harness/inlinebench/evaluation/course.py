@@ -128,7 +128,7 @@ class Course:
             self.attempt.check = self._summarize()
         if settings.timing:
             self.attempt.timing = self.timing()
-        if self._timed and not self._timings.other_processes:  # whose memory would count
+        if self._timed:
             self.attempt.memory = self._memory.record(self._reference)
 
     def come_back(self) -> None:

@@ -55,6 +55,8 @@ class WarmExecutor:
         self.executor = executor
         self.workers = [WarmWorker(worker) for worker in executor.workers]
         self._free = list(self.workers)
+        self._builds = 0
+        """How many solutions to be built wait for a worker, which supplies the constructor's arguments."""
         self._changed = Condition()
 
     def evaluate(self, options: Options, once: Once) -> Answered:
@@ -77,7 +79,7 @@ class WarmExecutor:
 
     def _build(self, job: Evaluate) -> None:
         """Prebuilds the solution, if possible, without occupying a judge during the build."""
-        with self._reserved(job) as warm:
+        with self._reserved(job, to_build=True) as warm:
             started = warm.thread.submit(self.executor.prebuild, [job], warm.worker).result()
         for build in started.values():
             build.result()
@@ -90,10 +92,15 @@ class WarmExecutor:
             return self.executor.evaluate(warm.worker, jobs)
 
     @contextmanager
-    def _reserved(self, job: Evaluate) -> Iterator[WarmWorker]:
-        """Waits for a free worker and reserves it, preferably one that has prepared the job's problem."""
+    def _reserved(self, job: Evaluate, *, to_build: bool = False) -> Iterator[WarmWorker]:
+        """Waits for a free worker and reserves it, preferably one that has prepared the job's problem.
+
+        Solutions to be built go first: they need the worker for a moment, and compilers would be idle meanwhile.
+        """
         with self._changed:
-            self._changed.wait_for(lambda: self._free)
+            self._builds += to_build
+            self._changed.wait_for(lambda: self._free and (to_build or not self._builds))
+            self._builds -= to_build
             warm = min(self._free, key=lambda each: each.at != job.problem.key)
             self._free.remove(warm)
         try:
@@ -101,7 +108,7 @@ class WarmExecutor:
         finally:
             with self._changed:
                 self._free.append(warm)
-                self._changed.notify()
+                self._changed.notify_all()
 
 
 def the_job(options: Options, device: str) -> Evaluate | Result:
