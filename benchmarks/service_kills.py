@@ -1,11 +1,12 @@
 """Counts what a service loses, doubles or answers otherwise when it and its workers are killed. On the CPU.
 
-    python benchmarks/service_kills.py                                        10,000 answers, hours on two cores
+    python benchmarks/service_kills.py                    10,000 answers, hours on two cores
+    python benchmarks/service_kills.py --equal 0.8        the same, of which 2,000 are distinct
     python benchmarks/service_kills.py --answers 200 --server-kills 4 --worker-kills 10
 
 1. A service answers one answer of each kind, without kills: right, wrong, raising, aborting, hanging, of no code, with
    a kernel, with one that is not built yet, and with one that does not compile. Their verdicts are what is expected.
-2. It gets the answers, of drawn kinds, in batches of drawn sizes. Most are distinct.
+2. It gets the answers, of drawn kinds, in batches of drawn sizes. Some equal an earlier one, whose result is reused.
 3. Meanwhile, after drawn numbers of answers, it is killed with its process group (SIGKILL) and started again; every
    fourth time it is killed once more while it starts. Judges and forkservers are killed, too. Processes that run a
    solution are not, because a killed solution is a verdict of its own.
@@ -76,6 +77,7 @@ class Collected:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--answers", type=int, default=10_000, metavar="N")
+    parser.add_argument("--equal", type=float, default=0.1, metavar="X", help="share that equals an earlier answer")
     parser.add_argument("--server-kills", type=int, default=20, metavar="N")
     parser.add_argument("--worker-kills", type=int, default=100, metavar="N")
     parser.add_argument("--seed", type=int, default=0, metavar="N")
@@ -92,13 +94,15 @@ def main() -> int:
         service.start()
         service.wait()
         expected = verdicts(Client(service.socket), one_of_each(problem, settings))
-        planted = answers(given.answers, random.Random(given.seed), problem, settings)
+        planted = answers(given.answers, given.equal, random.Random(given.seed), problem, settings)
         begin = time.monotonic()
         collected, killed = run(service, planted, given)
         seconds = time.monotonic() - begin
         again = {name: said(Client(service.socket), name) for name in collected.sent}
         service.end()
-        print(f"{given.answers} answers, seed {given.seed}, {seconds:.0f} s: {', '.join(killed)}")
+        distinct = len({each.body["source"] for each in planted})
+        print(f"{given.answers} answers, {distinct} of them distinct, seed {given.seed}, {seconds:.0f} s: "
+              f"{', '.join(killed)}")
         return report(service, expected, collected, again)
 
 

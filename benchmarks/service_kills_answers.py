@@ -70,9 +70,9 @@ SOURCES = {
     "hangs": f"{_TORCH}        time.sleep(600)\n",
 }
 """The text of an answer of each kind. All answers of a kind have one build, except for `other build`."""
-SHARES = {"right": 42.0, "kernel": 20.0, "wrong": 15.0, "raises": 5.0, "aborts": 5.0, "no code": 2.0,
-          "other build": 0.5, "no build": 0.5, "hangs": 0.3}
-"""The number of answers of each kind in a hundred; the rest equal earlier ones."""
+SHARES = {"right": 46.6, "kernel": 22.0, "wrong": 16.6, "raises": 5.6, "aborts": 5.6, "no code": 2.2,
+          "other build": 0.55, "no build": 0.55, "hangs": 0.3}
+"""How frequent answers of each kind are among the distinct ones, in a hundred."""
 
 
 @dataclass(frozen=True)
@@ -90,17 +90,15 @@ def one_of_each(problem: Path, settings: dict[str, Any]) -> list[PlantedAnswer]:
     return [_planted(kind, 0, problem, settings, reuse=False) for kind in SOURCES]
 
 
-def answers(count: int, draw: random.Random, problem: Path, settings: dict[str, Any]) -> list[PlantedAnswer]:
-    """Returns answers of drawn kinds. They are distinct, but for those that equal an earlier one."""
+def answers(
+    count: int, equal: float, draw: random.Random, problem: Path, settings: dict[str, Any]
+) -> list[PlantedAnswer]:
+    """Returns answers of drawn kinds. This share of them equals an earlier one, and the others are distinct."""
     found: list[PlantedAnswer] = []
-    kinds = [*SHARES, "equal"]
-    weights = [*SHARES.values(), 100 - sum(SHARES.values())]
     for number in range(1, count + 1):
-        (kind,) = draw.choices(kinds, weights)
-        if kind == "equal":
-            found.append(draw.choice(found) if found else _planted("right", number, problem, settings))
-        else:
-            found.append(_planted(kind, number, problem, settings))
+        (kind,) = draw.choices([*SHARES], [*SHARES.values()])
+        repeats = found and draw.random() < equal
+        found.append(draw.choice(found) if repeats else _planted(kind, number, problem, settings))
     return found
 
 
