@@ -57,7 +57,8 @@ RACE_FLAGS = (
 
 _RACE_LINK_FLAGS = ("-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset",)
 
-_RUNTIME_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-Wall", "-Wextra")
+_RUNTIME_FLAGS = ("-std=c++17", "-O3", "-fPIC", "-fno-semantic-interposition", "-Wall", "-Wextra")
+_RUNTIME_LINK_FLAGS = ("-lpthread", "-Wl,-Bsymbolic-functions")  # its own calls need not look up their targets
 
 _KEPT_PREFIXES = ("-D", "-U", "-I", "-std=", "-O", "-W", "-f")
 _KEPT_EXACTLY = {"-g", "-w"}
@@ -148,7 +149,7 @@ def link_flags(library: Path) -> list[str]:
 def runtime_library(cache: Path, compiler: str = "g++") -> Path:
     """Returns the runtime as a shared library in `cache`. Builds it, which takes some seconds, unless it exists."""
     flags = [*_RUNTIME_FLAGS, f"-I{INCLUDE_DIR}"]
-    return _build(cache, "cuda_on_cpu_runtime", RUNTIME_SOURCES, flags, ["-lpthread"], compiler=compiler)
+    return _build(cache, "cuda_on_cpu_runtime", RUNTIME_SOURCES, flags, _RUNTIME_LINK_FLAGS, compiler=compiler)
 
 
 def allocator_library(

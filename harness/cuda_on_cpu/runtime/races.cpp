@@ -105,6 +105,9 @@ void RaceDetector::access(ThreadClock& thread, const void* data, std::size_t byt
   if (left_ == 0) return;
   if (--left_ == 0) notes_ += "data races: only the first accesses of a call were looked at, because it has too many\n";
   auto address = reinterpret_cast<std::uintptr_t>(data);
+  if (!is_atomic(access.kind) && address % page_bytes + bytes <= page_bytes &&
+      shadow_.page(address, region_at).memory == Memory::ignored)
+    return;  // most often a thread's own variable
   access.warp = thread.warp();
   access.lanes = 1u << thread.lane();
   access.epoch = thread.block->epoch;

@@ -23,6 +23,7 @@ namespace {
 constexpr int kept_bits = 25;
 constexpr int least_exponent = -133;  // that the hardware aligns to
 constexpr int no_exponent = -100000;  // of a zero
+constexpr int largest_exponent = 1023;  // of a finite number
 constexpr int most_m = 16, n_columns = 8, most_k = 32;
 
 template <class T>
@@ -76,27 +77,42 @@ Place place_in_b(int side, int lane, int index) {
 Place place_in_c(int lane, int index) { return {lane / 4 + index / 2 * 8, lane % 4 * 2 + index % 2}; }
 
 struct Matrices {
-  double a[most_m][most_k], b[n_columns][most_k], c[most_m][n_columns];
-  int a_exponent[most_m][most_k], b_exponent[n_columns][most_k];
+  double a[most_m][most_k], b[most_k][n_columns], c[most_m][n_columns];
+  int a_exponent[most_m][most_k], b_exponent[most_k][n_columns], c_exponent[most_m][n_columns];
+  bool finite = true;  // whether all numbers are, of a product of floats
 };
 
-// One element of a product of floats, as a double that the result's format holds after the last rounding.
-double sum_of_floats(const MatrixProduct& shape, const Matrices& of, int m, int n) {
-  const double start = of.c[m][n];
-  int largest = start == 0 ? no_exponent : exponent(shape.c_format, start);
-  double products[most_k], naive = start;
-  for (int k = 0; k < shape.k; ++k) {
-    products[k] = of.a[m][k] * of.b[n][k];
-    naive += products[k];
-    largest = std::max(largest, of.a_exponent[m][k] + of.b_exponent[n][k]);
+double sum_in_order(const MatrixProduct& shape, const Matrices& of, int m, int n) {
+  double sum = of.c[m][n];
+  for (int k = 0; k < shape.k; ++k) sum += of.a[m][k] * of.b[k][n];
+  return sum;
+}
+
+// Cut off, a term has 27 bits: a product of two numbers from 1 to 2 can have one more than its exponent says. What does
+// not fit belongs to a sum that is not finite, which is computed otherwise.
+double cut_off(double term) { return static_cast<std::int32_t>(term); }
+
+// A row of a product of floats, as doubles that the result's format holds after the last rounding. Compilers make
+// vectors of the loops over n.
+void add_up_row(const MatrixProduct& shape, const Matrices& of, int m, double (&sums)[n_columns]) {
+  int largest[n_columns];
+  double scales[n_columns];
+  std::copy_n(of.c_exponent[m], n_columns, largest);
+  for (int k = 0; k < shape.k; ++k)
+    for (int n = 0; n < n_columns; ++n) largest[n] = std::max(largest[n], of.a_exponent[m][k] + of.b_exponent[k][n]);
+  for (int n = 0; n < n_columns; ++n) {
+    scales[n] = power_of_two(kept_bits - std::max(largest[n], least_exponent));
+    sums[n] = cut_off(of.c[m][n] * scales[n]);
   }
-  if (!std::isfinite(naive)) return naive;  // an infinity or NaN among them
-  if (largest < no_exponent / 2) return naive;
-  largest = std::max(largest, least_exponent);
-  const double unit = power_of_two(largest - kept_bits), scale = power_of_two(kept_bits - largest);
-  auto total = static_cast<std::int64_t>(start * scale);
-  for (int k = 0; k < shape.k; ++k) total += static_cast<std::int64_t>(products[k] * scale);
-  return static_cast<double>(total) * unit;
+  for (int k = 0; k < shape.k; ++k)
+    for (int n = 0; n < n_columns; ++n) sums[n] += cut_off(of.a[m][k] * of.b[k][n] * scales[n]);
+  for (int n = 0; n < n_columns; ++n) {
+    sums[n] /= scales[n];
+    const bool zero = largest[n] < no_exponent / 2;
+    if (of.finite && !zero) continue;
+    const double sum = sum_in_order(shape, of, m, n);
+    if (zero || !std::isfinite(sum)) sums[n] = sum;  // with the sign of a zero
+  }
 }
 
 void put_float(const MatrixProduct& product, int index, double sum) {
@@ -113,13 +129,13 @@ void put_float(const MatrixProduct& product, int index, double sum) {
 
 void put_double(const MatrixProduct& product, const Matrices& of, int index, Place at) {
   double sum = of.c[at.row][at.column];
-  for (int k = 0; k < product.k; ++k) sum = std::fma(of.a[at.row][k], of.b[at.column][k], sum);
+  for (int k = 0; k < product.k; ++k) sum = std::fma(of.a[at.row][k], of.b[k][at.column], sum);
   std::memcpy(static_cast<char*>(product.d) + index * 8, &sum, sizeof sum);
 }
 
 void put_integer(const MatrixProduct& product, const Matrices& of, int index, Place at) {
   double sum = of.c[at.row][at.column];
-  for (int k = 0; k < product.k; ++k) sum += of.a[at.row][k] * of.b[at.column][k];
+  for (int k = 0; k < product.k; ++k) sum += of.a[at.row][k] * of.b[k][at.column];
   auto whole = static_cast<std::int64_t>(sum);
   using limits = std::numeric_limits<std::int32_t>;
   if (product.saturate) whole = std::clamp<std::int64_t>(whole, limits::min(), limits::max());
@@ -135,21 +151,25 @@ struct Post {
 void gather(const MatrixProduct& one, void* const* posts, Matrices& all) {
   const int a_side = side_of(one.a_format), b_side = side_of(one.b_format);
   const bool floats = one.d_format == Format::f32 || one.d_format == Format::f16;
+  const auto keep = [&](Format format, const void* registers, int index, double& value, int& its_exponent) {
+    value = number(format, registers, index);
+    if (!floats) return;
+    its_exponent = exponent(format, value);
+    all.finite &= its_exponent <= largest_exponent;
+  };
   for (int lane = 0; lane < 32; ++lane) {
     const MatrixProduct& mine = *static_cast<Post*>(posts[lane])->product;
     for (int index = 0; index < one.m * one.k / 32; ++index) {
       const Place at = place_in_a(a_side, one.m, lane, index);
-      const double x = all.a[at.row][at.column] = number(one.a_format, mine.a, index);
-      if (floats) all.a_exponent[at.row][at.column] = exponent(one.a_format, x);
+      keep(one.a_format, mine.a, index, all.a[at.row][at.column], all.a_exponent[at.row][at.column]);
     }
     for (int index = 0; index < one.n * one.k / 32; ++index) {
       const Place at = place_in_b(b_side, lane, index);
-      const double x = all.b[at.column][at.row] = number(one.b_format, mine.b, index);
-      if (floats) all.b_exponent[at.column][at.row] = exponent(one.b_format, x);
+      keep(one.b_format, mine.b, index, all.b[at.row][at.column], all.b_exponent[at.row][at.column]);
     }
     for (int index = 0; index < one.m * one.n / 32; ++index) {
       const Place at = place_in_c(lane, index);
-      all.c[at.row][at.column] = number(one.c_format, mine.c, index);
+      keep(one.c_format, mine.c, index, all.c[at.row][at.column], all.c_exponent[at.row][at.column]);
     }
   }
 }
@@ -164,13 +184,16 @@ void run(unsigned lanes, void* const* posts) {
   const MatrixProduct& one = *first.product;
   Matrices all;
   gather(one, posts, all);
+  double sums[most_m][n_columns];
+  if (one.d_format == Format::f32 || one.d_format == Format::f16)
+    for (int m = 0; m < one.m; ++m) add_up_row(one, all, m, sums[m]);
   for (int lane = 0; lane < 32; ++lane) {
     const MatrixProduct& mine = *static_cast<Post*>(posts[lane])->product;
     for (int index = 0; index < one.m * one.n / 32; ++index) {
       const Place at = place_in_c(lane, index);
       if (one.d_format == Format::f64) put_double(mine, all, index, at);
       else if (one.d_format == Format::s32) put_integer(mine, all, index, at);
-      else put_float(mine, index, sum_of_floats(one, all, at.row, at.column));
+      else put_float(mine, index, sums[at.row][at.column]);
     }
   }
 }
