@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+from inlinebench.sandbox import supervisor
 from inlinebench.sandbox.policy import Policy, Sandbox, clean_environment
 from inlinebench.sandbox.self_test import available
 
@@ -18,7 +18,7 @@ PROTECTIONS = tuple(map(str, available()))
 def run(code: str, scratch: Path, *, readable: tuple[Path, ...] = (), policy: Policy | None = None) -> str:
     """Returns the last line that a Python program prints inside the sandbox, or the exception that ended it."""
     policy = policy or Sandbox(PROTECTIONS, (str(ROOT / "harness"),)).policy(scratch, readable, (os.getpid(),))
-    command = [sys.executable, "-m", "inlinebench.sandbox", json.dumps(policy.to_json()), sys.executable, "-c", code]
+    command = [*supervisor.command(policy), sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=scratch,
                           start_new_session=True, env={**clean_environment(os.environ), "TMPDIR": str(scratch)})
     return (done.stdout + done.stderr).strip().rpartition("\n")[2]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from inlinebench.sandbox import supervisor
 from inlinebench.sandbox.policy import Policy, Protection
 
 from .running import PROTECTIONS, ROOT, run
@@ -69,7 +69,7 @@ print(sum(b'{seconds}' in words(pid) for pid in os.listdir('/proc') if pid.isdig
 @EACH
 def test_all_ends_if_the_supervisor_is_killed_from_outside(scratch: Path, protections: tuple[str, ...]) -> None:
     seconds = f"86372.{os.getpid()}"
-    command = [sys.executable, "-m", "inlinebench.sandbox", json.dumps(policy(protections).to_json())]
+    command = supervisor.command(policy(protections))
     process = subprocess.Popen([*command, "sleep", seconds], cwd=scratch)
     deadline = time.monotonic() + 20
     while not (found := [pid for pid in running(seconds) if Path(f"/proc/{pid}/comm").read_text() == "sleep\n"]):
@@ -83,12 +83,29 @@ def test_all_ends_if_the_supervisor_is_killed_from_outside(scratch: Path, protec
 
 
 @EACH
+@pytest.mark.parametrize("ended", [False, True])
+def test_nothing_runs_if_who_started_the_supervisor_has_ended_already(
+    scratch: Path, protections: tuple[str, ...], ended: bool
+) -> None:
+    command = supervisor.command(policy(protections))
+    with subprocess.Popen(["true"]) as other:
+        other.wait()
+    if ended:
+        command[command.index(str(os.getpid()))] = str(other.pid)
+    command += ["echo", "ran"]
+    done = subprocess.run(command, cwd=scratch, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.returncode) == (("", 1) if ended else ("ran\n", 0))
+    assert ("ProcessLookupError" in done.stderr) is ended
+
+
+@EACH
 @pytest.mark.parametrize(("act", "status"), [
     ("sys.exit(7)", 7), ("os.kill(os.getpid(), signal.SIGKILL)", 128 + 9), ("os.abort()", 128 + 6), ("0", 0),
 ])
 def test_the_exit_status_is_the_programs(scratch: Path, protections: tuple[str, ...], act: str, status: int) -> None:
-    command = [sys.executable, "-m", "inlinebench.sandbox", json.dumps(policy(protections).to_json()), sys.executable]
-    done = subprocess.run([*command, "-c", f"import os, signal, sys; {act}"], cwd=scratch, timeout=60, check=False)
+    command = supervisor.command(policy(protections))
+    code = f"import os, signal, sys; {act}"
+    done = subprocess.run([*command, sys.executable, "-c", code], cwd=scratch, timeout=60, check=False)
     assert done.returncode == status
 
 

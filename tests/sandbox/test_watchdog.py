@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import time
@@ -10,19 +9,20 @@ from pathlib import Path
 
 import pytest
 
+from inlinebench.sandbox import supervisor
 from inlinebench.sandbox.policy import Policy
 from inlinebench.sandbox.watchdog import Breach, Limits, Watchdog, available_bytes
 from inlinebench.wire.processes import descendants, forks_so_far, kill_tree
 
 LIMITS = Limits(memory_bytes=300 << 20, processes=20, scratch_bytes=8 << 20, files=50)
-NO_SANDBOX = json.dumps(Policy((), (), (), ()).to_json())
+NO_SANDBOX = Policy((), (), (), ())
 BOMB = "import os, time\nend = time.time() + 20\nwhile time.time() < end:\n    os.fork()\n"
 
 
 @contextmanager
 def watched(code: str, folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], Watchdog]]:
     before = forks_so_far()
-    process = subprocess.Popen([sys.executable, "-m", "inlinebench.sandbox", NO_SANDBOX, sys.executable, "-c", code],
+    process = subprocess.Popen([*supervisor.command(NO_SANDBOX), sys.executable, "-c", code],
                                cwd=folder, start_new_session=True,
                                env={"PYTHONPATH": str(Path(__file__).resolve().parent.parent.parent / "harness")})
     watchdog = Watchdog(process.pid, folder, LIMITS, before)

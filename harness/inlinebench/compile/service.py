@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import secrets
 import stat
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -35,6 +33,7 @@ from inlinebench.compile.recipe import Recipe
 from inlinebench.compile.slim.fallback import needs_full_headers
 from inlinebench.compile.target import CannotTranslate, Target
 from inlinebench.results.result import Verdict
+from inlinebench.sandbox import supervisor
 from inlinebench.sandbox.given import digest
 from inlinebench.sandbox.policy import Sandbox, clean_environment
 from inlinebench.sandbox.watchdog import Breach, Limits, Watchdog, available_bytes
@@ -252,7 +251,7 @@ class BuildService:
         readable = [self._cache.folder, *map(Path, given)]
         policy = self._settings.sandbox.policy(folder, readable, (os.getpid(), os.getppid()))
         # -S skips site-packages, whose hooks are slow. PYTHONPATH names the harness.
-        inside = [sys.executable, "-S", "-m", "inlinebench.sandbox", json.dumps(policy.to_json())]
+        inside = supervisor.command(policy, "-S")
         before = forks_so_far()
         log = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed below; the watchdog limits its size
         process = subprocess.Popen(

@@ -16,6 +16,7 @@ from threading import Lock
 from typing import Any
 
 from inlinebench.candidate import NVML_CHECK
+from inlinebench.sandbox import supervisor
 from inlinebench.sandbox.policy import Policy, Sandbox, clean_environment
 from inlinebench.wire.own_python import own_python
 from inlinebench.wire.processes import Child, become_subreaper, close_all_but
@@ -110,7 +111,7 @@ class Launcher:
         log = descriptors[1]
         own = {NVML_CHECK: "1", "PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
         module = "inlinebench.process.candidate_main"
-        supervised = [sys.executable, "-m", "inlinebench.sandbox", json.dumps(request["policy"])]
+        supervised = supervisor.command(Policy.from_json(request["policy"]))
         command = [*supervised, *under, sys.executable, "-m", module, json.dumps(request), *map(str, descriptors)]
         # CandidateProcess waits for the process, so this object must not.
         process = subprocess.Popen(

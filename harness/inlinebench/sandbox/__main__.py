@@ -1,7 +1,8 @@
-"""Runs a program inside a sandbox: `python -m inlinebench.sandbox POLICY PROGRAM ARGUMENTS...`. POLICY is JSON.
+"""Runs a program inside a sandbox: `python -m inlinebench.sandbox PARENT POLICY PROGRAM ARGUMENTS...`. POLICY is JSON.
 
 For compilers, because their sources and flags come from a solution. Nothing that they start outlives them. The exit
-status is the program's, or 128 plus the signal that ended it.
+status is the program's, or 128 plus the signal that ended it. It ends with process PARENT, which started it, and runs
+nothing if that has ended already. `supervisor.command` returns such a command.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ NICENESS = 10
 
 def main() -> int:
     os.nice(NICENESS)
-    die_with_parent()
-    return supervisor.run(Policy.from_json(json.loads(sys.argv[1])), _execute)
+    die_with_parent(int(sys.argv[1]))
+    return supervisor.run(Policy.from_json(json.loads(sys.argv[2])), _execute)
 
 
 def _execute(policy: Policy) -> NoReturn:
     enter(policy)
-    os.execvp(sys.argv[2], sys.argv[2:])
+    os.execvp(sys.argv[3], sys.argv[3:])
 
 
 if __name__ == "__main__":

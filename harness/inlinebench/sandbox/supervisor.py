@@ -7,8 +7,10 @@ not apply to it, and the program can neither signal it nor access its memory.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -28,6 +30,14 @@ SIGNALLED = 128
 
 Program = Callable[[Policy], int]
 """A program that restricts itself to a policy with `inlinebench.sandbox.policy.enter`, and returns its exit status."""
+
+
+def command(policy: Policy, *options: str) -> list[str]:
+    """Returns a command that runs the words after it inside the sandbox, below this process and not longer than it.
+
+    `options` are Python's.
+    """
+    return [sys.executable, *options, "-m", "inlinebench.sandbox", str(os.getpid()), json.dumps(policy.to_json())]
 
 
 def start(policy: Policy, program: Program, *, parent: int | None = None) -> int:
