@@ -207,7 +207,7 @@ def report(service: Service, expected: dict[str, str], collected: Collected, aga
     print("\n| what | figure |\n| --- | --- |")
     figures = {"lost": len(lost),
                "doubled": len(others) + rows - len(collected.sent),
-               "answered otherwise": len(otherwise), "processes left behind": service.left_behind,
+               "answered otherwise": len(otherwise), "processes left behind": len(service.left_behind),
                "folders left behind": len(folders)}
     for what, figure in figures.items():
         print(f"| {what} | {figure} |")
@@ -215,7 +215,7 @@ def report(service: Service, expected: dict[str, str], collected: Collected, aga
         each = shown[name]
         reason = each["result"].get("reason", "") if "result" in each else each["message"][-1500:]
         print(f"{collected.sent[name].kind}: {verdict}: {reason}", file=sys.stderr)
-    print(*folders[:20], sep="\n", file=sys.stderr)
+    print(*service.left_behind, *folders[:20], sep="\n", file=sys.stderr)
     return int(any(figures.values()))
 
 

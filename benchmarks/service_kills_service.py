@@ -34,8 +34,8 @@ class Service:
         self.temporary = folder / "tmp"
         self.temporary.mkdir()
         self.journal = folder / "journal.sqlite"
-        self.left_behind = 0
-        """How many processes of killed services had to be ended."""
+        self.left_behind: list[str] = []
+        """The command lines of processes of killed services that had to be ended."""
         self.start_s: list[float] = []
         """How long each start took until the service answered, in seconds."""
         self._process: subprocess.Popen[bytes] | None = None
@@ -77,8 +77,8 @@ class Service:
         deadline = time.monotonic() + END_S
         while (left := [pid for pid in below if _is_running(pid)]) and time.monotonic() < deadline:
             time.sleep(0.05)
-        self.left_behind += len(left)
         for pid in left:
+            self.left_behind.append(f"{pid}: {_command(pid).replace(bytes(1), b' ').decode(errors='replace')}")
             kill_tree(pid)
 
     def end(self) -> None:
