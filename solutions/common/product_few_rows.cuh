@@ -1,9 +1,9 @@
-// The product of up to 16 or 32 rows with a bfloat16 matrix that has K along its rows, as in decoding, by mma.sync: for every
-// GPU from compute capability 8.0.
+// The product of up to 16 or 32 rows with a bfloat16 matrix that has K along its rows, as in decoding, by mma.sync: for
+// every GPU from compute capability 8.0.
 //
 // What bounds it is the memory: the matrix comes once, and no value of it is used by two threads. So each thread loads
-// its operands straight into the registers that the tensor cores read, 16 bytes at a time. mma.sync wants other steps of
-// K of a thread than neighbours, but adds up in any order: both operands are permuted in the same way.
+// its operands straight into the registers that the tensor cores read, 16 bytes at a time. The steps of K that mma.sync
+// takes from a thread are not neighbours, but sums can be in any order: both operands are permuted in the same way.
 //
 // The warps of a block have the same columns and take turns along K. Their sums are added up in shared memory.
 #pragma once
@@ -24,8 +24,8 @@ __device__ __forceinline__ uint4 read_eight(const Rows& rows, int row, int k, in
   return *reinterpret_cast<const uint4*>(&values);
 }
 
-// As multiply_tile of product_bf16.cuh, for rows that are whole vectors of 16 bytes, and tiles of kColumns columns and at
-// most kRows rows, a multiple of 16.
+// As multiply_tile of product_bf16.cuh, for rows that are whole vectors of 16 bytes, and tiles of kColumns columns and
+// at most kRows rows, a multiple of 16.
 template <int kRows, int kColumns, class Epilogue>
 __device__ __forceinline__ void multiply_tile(
     const Rows& left, const Rows& right, int width, const Epilogue& epilogue) {
