@@ -451,13 +451,23 @@ class Http:
         self._port = port
 
     def ask(self, method: str, path: str, token: str = "", body: bytes = b"") -> tuple[int, Any]:
-        head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(body)}\r\n"
-        head += f"Authorization: Bearer {token}\r\n" if token else ""
-        with socket.create_connection(("127.0.0.1", self._port), timeout=PATIENCE_S) as connection:
-            connection.sendall(head.encode() + b"\r\n" + body)
+        with self._begun(method, path, token, len(body)) as connection:
+            connection.sendall(body)
             answer = b"".join(iter(lambda: connection.recv(1 << 16), b""))
         first, _, rest = answer.partition(b"\r\n\r\n")
         return int(first.split()[1]), json.loads(rest) if b"application/json" in first else rest.decode()
+
+    def leave(self, token: str) -> None:
+        """Submits a part of an evaluation, and closes the connection."""
+        with self._begun("POST", "/evaluations", token, 100) as connection:
+            connection.sendall(b"{")
+
+    def _begun(self, method: str, path: str, token: str, size: int) -> socket.socket:
+        head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {size}\r\n"
+        head += f"Authorization: Bearer {token}\r\n" if token else ""
+        connection = socket.create_connection(("127.0.0.1", self._port), timeout=PATIENCE_S)
+        connection.sendall(head.encode() + b"\r\n")
+        return connection
 
 
 @pytest.fixture
@@ -513,6 +523,13 @@ def test_bad_requests_are_refused_with_what_to_do(http: Http) -> None:
         found, answer = http.ask("POST", "/evaluations", "secret-a", asked)
         assert found == status and said in answer["message"], answer
         assert http.ask("GET", "/health")[0] == 200
+
+
+def test_a_client_that_leaves_within_its_request_is_no_error(http: Http, tmp_path: Path) -> None:
+    for _ in range(10):
+        http.leave("secret-a")
+        assert http.ask("GET", "/health")[0] == 200
+    assert "Traceback" not in (tmp_path / "service.log").read_text()
 
 
 def test_a_caller_who_floods_is_refused_and_the_others_take_turns_with_it(tmp_path: Path) -> None:

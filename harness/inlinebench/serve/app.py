@@ -10,7 +10,7 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
@@ -53,7 +53,7 @@ class App:
                 Route("/metrics", self._metrics),
                 Route("/openapi.json", self._openapi),
             ],
-            exception_handlers={HTTPException: _failed},
+            exception_handlers={HTTPException: _failed, ClientDisconnect: _left},
         )
 
     async def _submit(self, asked: Request) -> Response:
@@ -149,6 +149,11 @@ async def _json(asked: Request) -> Any:
 async def _failed(asked: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     return JSONResponse({"message": error.detail}, error.status_code, error.headers)
+
+
+async def _left(asked: Request, error: Exception) -> Response:
+    """Ends a request whose client has closed the connection before the body's end. Nobody reads the answer."""
+    return Response(status_code=400)
 
 
 def _seconds(text: str) -> float:
