@@ -17,7 +17,7 @@ from inlinebench.results.result import Verdict
 from .planted import Planted
 from .running import TESTS, Run, run_eval
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.gate]
 
 BUGS = [Planted.read(path) for path in sorted((TESTS / "bugs").glob("*.py"))]
 TWINS = sorted((TESTS / "bugs_fixed").glob("*.py"))

@@ -41,13 +41,13 @@ def libraries(request: pytest.FixtureRequest, cache: Path, tmp_path_factory: pyt
                     "--cache", cache, out=tmp_path_factory.mktemp("libraries") / "out.jsonl")
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_each_bundled_problem_has_a_library_solution_that_passes(libraries: Run, problem: str) -> None:
     row = libraries.row(problem, LIBRARY)
     assert row.verdict is Verdict.PASSED, row.reason
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", SOLUTIONS)
 def test_a_bundled_solution_passes_on_the_cpu(run: Run, name: str, shape: str) -> None:
@@ -56,11 +56,13 @@ def test_a_bundled_solution_passes_on_the_cpu(run: Run, name: str, shape: str) -
     assert row.device == "cpu"
 
 
+@pytest.mark.gate
 def test_nothing_else_is_evaluated(run: Run) -> None:
     assert len(run.results) == len(SOLUTIONS) * len(SHAPES)
     assert run.status == 0, run.err
 
 
+@pytest.mark.gate
 def test_the_table_has_no_speedups_and_says_why_once(run: Run) -> None:
     rows = [line.split() for line in run.out.splitlines() if line.split()[:1] and line.split()[0] in
             {name.partition("/")[0] for name in SOLUTIONS}]

@@ -1,6 +1,6 @@
 """Every file in `cheats/` must get the verdict and the reason that it declares.
 
-`pytest -m slow` evaluates them on the CPU, `pytest -m gpu` on a GPU.
+`pytest -m gate` evaluates them on the CPU, `pytest -m gpu` on a GPU.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ def check(cheat: Planted, results: dict[str, Result]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.gate
 @pytest.mark.parametrize("cheat", ON_CPU, ids=by_name)
 def test_a_cheat_is_caught(cheat: Planted, on_cpu: dict[str, Result]) -> None:
     check(cheat, on_cpu)
@@ -60,6 +61,7 @@ def test_a_cheat_is_caught_on_a_gpu(cheat: Planted, on_gpu: dict[str, Result]) -
 
 
 @pytest.mark.slow
+@pytest.mark.gate
 def test_no_line_of_a_report_begins_with_foreign_text(cache: Path, tmp_path: Path) -> None:
     names = [f"matmul_diag/{cheat.name}" for cheat in CHEATS if cheat.path.stem.startswith("commands_in_")]
     for name in names:

@@ -81,6 +81,7 @@ def test_a_reference_that_changes_its_state_is_not_measured_and_a_remark_says_so
     assert row.repeats is None and STATEFUL in row.check.notes
 
 
+@pytest.mark.slow
 def test_all_workloads_of_a_set_are_measured(tmp_path: Path) -> None:
     sets = tmp_path / "problems"
     sets.mkdir()

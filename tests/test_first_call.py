@@ -10,6 +10,8 @@ from inlinebench.results.times import Timing
 
 from .running import TESTS, Run, run_eval
 
+pytestmark = pytest.mark.slow
+
 SLEPT_MS = 1500.0
 SOLUTION = '''
 import time

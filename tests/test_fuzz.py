@@ -87,6 +87,7 @@ def test_the_report_has_the_answer_and_the_commands_that_repeat_it(run: Run) -> 
     assert run.status == 1
 
 
+@pytest.mark.slow
 def test_the_seed_draws_the_same_sizes_and_the_smallest_fails_alone(run: Run, tmp_path: Path) -> None:
     first = run.row("scaled_rows", "column_limit")
     name = "scaled_rows/column_limit"

@@ -1,6 +1,6 @@
 """Every file in `honest/` must pass. Each does something that looks suspicious but is allowed.
 
-All are evaluated by `pytest -m slow`; `test_pipeline.py` has honest solutions for every run.
+All are evaluated by `pytest -m gate`; `test_pipeline.py` has honest solutions for every run.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ def on_gpu(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, R
 
 
 @pytest.mark.slow
+@pytest.mark.gate
 @pytest.mark.parametrize("solution", ON_CPU, ids=by_name)
 def test_an_honest_solution_passes(solution: Planted, on_cpu: dict[str, Result]) -> None:
     solution.assert_caught(on_cpu[solution.name])

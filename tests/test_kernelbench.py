@@ -122,7 +122,6 @@ def test_problems_that_need_a_package_or_more_memory_are_skipped_with_the_reason
     assert run.row("10_Relu_", "@reference").verdict is Verdict.PASSED
 
 
-@pytest.mark.nightly
 def test_max_memory_lowers_the_limit(folder: Path, cache: Path) -> None:
     large = ("2/@reference", "--set", "batch_size=4194304")
     row = evaluate(folder, cache, *large, "--max-memory", "0.1").row("2_Scale", "@reference")

@@ -64,6 +64,7 @@ def test_without_workloads_the_smallest_one_is_the_shape_of_the_cpu(sets: Path, 
         ("@reference", "small", Verdict.PASSED), ("absolute_scale", "small", Verdict.PASSED)}, run.err
 
 
+@pytest.mark.slow
 def test_a_folder_of_sol_execbench_is_a_problem_with_inputs_that_its_reference_draws(
     sets: Path, tmp_path: Path
 ) -> None:

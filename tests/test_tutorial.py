@@ -40,7 +40,6 @@ def shell(folder: Path, command: str) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.nightly
 def test_the_tutorial_shows_what_its_commands_print(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

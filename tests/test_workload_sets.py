@@ -84,6 +84,7 @@ def test_the_report_has_the_answer_for_each_set(run: Run) -> None:
     assert run.status == 1
 
 
+@pytest.mark.slow
 def test_no_solution_is_found_by_its_file_as_written(tmp_path: Path) -> None:
     names = [f"scaled_rows/{name}" for name in (*BY_SIZE, *BY_STATE) if name != "cached_by_pointer"]
     run = run_eval(*FOLDERS, "--shape", "full", "--check", "--min-calls", "6", "--quiet", *names,
@@ -91,6 +92,7 @@ def test_no_solution_is_found_by_its_file_as_written(tmp_path: Path) -> None:
     assert {row.verdict for row in run.results} == {Verdict.PASSED}
 
 
+@pytest.mark.slow
 def test_a_workload_can_be_evaluated_alone_and_with_other_constants(tmp_path: Path) -> None:
     honest = ("scaled_rows/honest", "--check", "--min-calls", "6", "--quiet")
     (row,) = run_eval(*FOLDERS, *honest, "--shape", "decode", out=tmp_path / "alone.jsonl").results
@@ -100,6 +102,7 @@ def test_a_workload_can_be_evaluated_alone_and_with_other_constants(tmp_path: Pa
     assert {row.verdict for row in run.results} == {Verdict.PASSED}
 
 
+@pytest.mark.slow
 def test_a_set_is_recalled_as_a_whole(tmp_path: Path) -> None:
     line = (*FOLDERS, "scaled_rows/honest", "--workloads", "--check", "--min-calls", "6", "--quiet", "--resume")
     out = tmp_path / "results.jsonl"
@@ -155,6 +158,7 @@ class ModelNew(torch.nn.Module):
     assert "0 of 3" in run.out and run.status == 1
 
 
+@pytest.mark.slow
 def test_a_set_may_have_a_backward(tmp_path: Path) -> None:
     line = (*FOLDERS, "scaled_rows/@reference", "scaled_rows/honest", "--workloads", "--check", "--min-calls", "6",
             "--quiet", "--backward", "--allow-library")

@@ -59,6 +59,7 @@ def test_kept_results_are_explained_again_by_their_metrics(tmp_path: Path) -> No
     assert {"spills", "bank conflicts"} <= set(found.named)
 
 
+@pytest.mark.slow
 def test_each_result_is_kept_before_the_run_ends(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,7 +21,7 @@ from inlinebench.builds.report import BuildReport, State
 from inlinebench.builds.request import BuildOutcome
 from inlinebench.results.result import Verdict
 
-pytestmark = [pytest.mark.slow, pytest.mark.nightly]
+pytestmark = pytest.mark.slow
 
 PROBLEM = """
 import torch

@@ -46,7 +46,6 @@ def test_nothing_is_listed_if_everything_passed() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.nightly
 def test_solutions_with_a_recorded_verdict_are_evaluated_once(tmp_path: Path) -> None:
     for name, text in {"problems/p.py": PROBLEM, "verdicts.tsv": "problem\tsolution\tverdict\np\tright\tpassed\n",
                        "solutions/p/right.py": PROBLEM.replace("Model(", "ModelNew("),

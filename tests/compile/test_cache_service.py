@@ -66,7 +66,6 @@ def test_the_cache_limit_is_enforced(service: BuildService) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.nightly
 def test_runtime_libraries_are_kept_until_the_service_closes(service: BuildService, tmp_path: Path) -> None:
     runtime_libraries = service.runtime_libraries()
     assert runtime_libraries.runtime is not None and runtime_libraries.allocator is not None
@@ -80,7 +79,6 @@ def test_runtime_libraries_are_kept_until_the_service_closes(service: BuildServi
 
 
 @pytest.mark.slow
-@pytest.mark.nightly
 def test_runtime_libraries_that_are_pruned_when_found_are_built_again(
     service: BuildService, monkeypatch: pytest.MonkeyPatch
 ) -> None:

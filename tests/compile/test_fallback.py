@@ -89,7 +89,6 @@ def test_the_wrong_arguments_of_a_function_of_the_author_are_reported_at_once(lo
 
 
 @pytest.mark.slow
-@pytest.mark.nightly
 @pytest.mark.parametrize("source", NEEDS_FULL)
 def test_a_source_that_needs_more_than_slim_headers_gets_a_second_attempt(source: str, tmp_path: Path) -> None:
     """Uses the errors of the real compiler."""

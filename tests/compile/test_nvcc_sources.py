@@ -1,6 +1,6 @@
 """Builds of the harness end like builds of plain nvcc, with the same messages, for sources with warnings and errors.
 
-Each source is compiled by the harness and by plain nvcc. The nightly cases use precompiled headers and torch's full
+Each source is compiled by the harness and by plain nvcc. The last two tests use precompiled headers and torch's full
 headers. Nothing is linked, because the libraries come with PyTorch for CUDA.
 """
 
@@ -71,14 +71,12 @@ def messages(output: str) -> set[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.nightly
 @pytest.mark.parametrize("name", FIRST)
 def test_a_build_has_the_status_and_messages_of_plain_nvcc(name: str, tmp_path: Path) -> None:
     check(FIRST[name], None, tmp_path)
 
 
 @pytest.mark.slow
-@pytest.mark.nightly
 @pytest.mark.parametrize("name", REST)
 def test_a_build_with_precompiled_headers_has_them_too(name: str, gpu_precompiled: Path, tmp_path: Path) -> None:
     check(REST[name], gpu_precompiled, tmp_path)

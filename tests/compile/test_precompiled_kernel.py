@@ -20,7 +20,6 @@ from inlinebench.compile.slim import needs_thrust
 from inlinebench.devices.cuda.recipe import recipe
 
 pytestmark = [pytest.mark.nvcc, pytest.mark.slow]
-nightly = pytest.mark.nightly
 
 ARCHITECTURES = ("90",)
 CUDA = """
@@ -65,7 +64,6 @@ def reads_it(folder: Path, gpu_precompiled: Path, level: str) -> bool:
     return f"-include {gpu_precompiled / level / 'prefix.h'} " in (folder / "calls").read_text().splitlines()[-1]
 
 
-@nightly
 def test_the_object_is_the_same_with_precompiled_headers(gpu_precompiled: Path, tmp_path: Path) -> None:
     status, log, symbols = compiled(REQUEST, gpu_precompiled, tmp_path)
     assert status == 0 and reads_it(tmp_path, gpu_precompiled, "plain"), log
@@ -75,13 +73,11 @@ def test_the_object_is_the_same_with_precompiled_headers(gpu_precompiled: Path, 
     assert any("3run" in symbol for symbol in symbols)
 
 
-@nightly
 def test_optimized_sources_have_their_own_precompiled_headers(gpu_precompiled: Path, tmp_path: Path) -> None:
     status, log, _ = compiled(replace(REQUEST, extra_cuda_cflags=(*STRICT, "-O3")), gpu_precompiled, tmp_path)
     assert status == 0 and reads_it(tmp_path, gpu_precompiled, "O3"), log
 
 
-@nightly
 @pytest.mark.parametrize("named", [("80", "90"), ("90a",), ("80", "100f")])
 def test_precompiled_headers_are_used_with_flags_that_name_gpus(
     gpu_precompiled: Path, tmp_path: Path, named: tuple[str, ...]
@@ -92,7 +88,6 @@ def test_precompiled_headers_are_used_with_flags_that_name_gpus(
     assert status == 0 and reads_it(tmp_path, gpu_precompiled, "plain"), log
 
 
-@nightly
 def test_precompiled_headers_are_not_used_with_flags_that_change_them(gpu_precompiled: Path, tmp_path: Path) -> None:
     """These flags change the headers' text."""
     status, log, _ = compiled(replace(REQUEST, extra_cuda_cflags=(*STRICT, "-O1", "-D_FORTIFY_SOURCE=2")),
@@ -100,7 +95,6 @@ def test_precompiled_headers_are_not_used_with_flags_that_change_them(gpu_precom
     assert status == 0 and "prefix.h" not in (tmp_path / "calls").read_text(), log
 
 
-@nightly
 def test_a_source_with_warnings_is_compiled_without_precompiled_headers(gpu_precompiled: Path, tmp_path: Path) -> None:
     """The text of cudafe++ disables warnings, which GCC does not store in precompiled headers."""
     warned = CUDA.replace("  auto y =", "  x.data<float>();\n  auto y =")
@@ -109,7 +103,6 @@ def test_a_source_with_warnings_is_compiled_without_precompiled_headers(gpu_prec
     assert log.count("deprecated") >= 1, log
 
 
-@nightly
 def test_an_error_of_the_host_compiler_names_the_authors_line(
     gpu_precompiled: Path, tmp_path: Path
 ) -> None:
@@ -119,7 +112,6 @@ def test_an_error_of_the_host_compiler_names_the_authors_line(
     assert log.count("cuda_sources:7: Error") == 1, log
 
 
-@nightly
 def test_an_error_in_a_kernel_is_reported_once_with_the_authors_line(gpu_precompiled: Path, tmp_path: Path) -> None:
     broken = CUDA.replace("y[threadIdx.x] = 2", "unknown[threadIdx.x] = 2")
     status, log, _ = compiled(replace(REQUEST, cuda_sources=(broken,)), gpu_precompiled, tmp_path)
@@ -127,7 +119,6 @@ def test_an_error_in_a_kernel_is_reported_once_with_the_authors_line(gpu_precomp
     assert log.count("cuda_sources(3): error") == 1, log
 
 
-@nightly
 def test_a_damaged_precompiled_header_does_not_fail_builds(gpu_precompiled: Path, tmp_path: Path) -> None:
     damaged = tmp_path / "damaged"
     (damaged / "plain").mkdir(parents=True)

@@ -27,7 +27,7 @@ from inlinebench.devices.cuda import driver
 from inlinebench.devices.registry import target_for
 from inlinebench.results.library import LIBRARY
 
-pytestmark = [pytest.mark.slow, pytest.mark.nightly]
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BUNDLED = sorted(f"{path.parent.name}/{path.stem}" for path in (ROOT / "solutions").glob("*/*.py")

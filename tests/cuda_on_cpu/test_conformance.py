@@ -56,7 +56,6 @@ def test_each_device_wide_algorithm_of_cub_counts_as_a_launch(build_folder: Path
 
 
 @pytest.mark.slow
-@pytest.mark.nightly
 # Without half.cu, which uses what torch's flags remove, and ptx_warp.cu, which uses no arithmetic of halves.
 @pytest.mark.parametrize("file", sorted({*_FILES} - {"half", "ptx_warp"}))
 def test_kernels_compile_with_torchs_flags(file: str, tmp_path: Path) -> None:

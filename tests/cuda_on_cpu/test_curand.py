@@ -56,6 +56,7 @@ def numbers(request: pytest.FixtureRequest, build_folder: Path) -> tuple[np.ndar
     return after[0], after[1]
 
 
+@pytest.mark.slow
 def test_normal_numbers_have_the_moments_of_the_distribution(numbers: tuple[np.ndarray, np.ndarray]) -> None:
     floats, doubles = numbers
     for values in (*floats[:, :4].T, *doubles[:, [0, 1, 4, 5]].T):
@@ -65,6 +66,7 @@ def test_normal_numbers_have_the_moments_of_the_distribution(numbers: tuple[np.n
     assert floats.dtype == F and np.isfinite(floats).all() and np.isfinite(doubles).all()
 
 
+@pytest.mark.slow
 def test_log_normal_numbers_have_the_mean_and_deviation_given(numbers: tuple[np.ndarray, np.ndarray]) -> None:
     floats, doubles = numbers
     drawn = [(floats[:, 4:6], 0.3, 0.6), (doubles[:, 2:4], -0.3, 0.2), (floats[:, 6:], 0.1, 0.5)]
@@ -74,6 +76,7 @@ def test_log_normal_numbers_have_the_mean_and_deviation_given(numbers: tuple[np.
         assert abs(logarithms.mean() - mean) < error and abs(logarithms.std() - deviation) < error
 
 
+@pytest.mark.slow
 def test_neighbouring_threads_are_not_correlated(numbers: tuple[np.ndarray, np.ndarray]) -> None:
     first = numbers[0][:, 0].astype(D)
     assert abs(np.mean(first[1:] * first[:-1])) < 5 * len(first)**-0.5

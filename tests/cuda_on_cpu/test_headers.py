@@ -10,7 +10,7 @@ import pytest
 from cuda_on_cpu import INCLUDE_DIR
 from inlinebench.compile import toolchain
 
-pytestmark = [pytest.mark.slow, pytest.mark.nightly]
+pytestmark = pytest.mark.slow
 
 _HEADERS = sorted(str(path.relative_to(INCLUDE_DIR)) for path in INCLUDE_DIR.rglob("*")
                   if path.is_file() and path.relative_to(INCLUDE_DIR).parts[0] != "cuda_on_cpu")

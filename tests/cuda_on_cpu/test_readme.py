@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import cuda_on_cpu
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(cuda_on_cpu.__file__).parents[1])}
@@ -20,6 +22,7 @@ def block(language: str) -> str:
     return str(found)
 
 
+@pytest.mark.slow
 def test_the_example_prints_what_the_readme_says(tmp_path: Path) -> None:
     (tmp_path / "reverse.cu").write_text(block("cuda"))
     done = subprocess.run([sys.executable, "-c", block("python")], cwd=tmp_path, env=ENVIRONMENT, text=True,

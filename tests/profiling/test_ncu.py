@@ -151,6 +151,7 @@ runpy.run_module("inlinebench.profiling.one_call", run_name="__main__")
 """
 
 
+@pytest.mark.slow
 def test_the_second_call_is_profiled_of_a_solution_in_its_folder(tmp_path: Path, cache: Path) -> None:
     """`ncu` is a program that runs the command that it should profile, with a torch that has a GPU."""
     files = {"problem.py": PROBLEM, "driver.py": DRIVER, "solutions/p/s-1.py": SOLUTION,

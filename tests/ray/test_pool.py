@@ -120,7 +120,6 @@ def test_verdicts_are_those_of_this_machine(pool: Pool, settings: dict[str, Any]
     assert [facts(result) for result in there] == [facts(result) for result in here]
 
 
-@pytest.mark.nightly
 def test_a_killed_worker_loses_no_evaluation_and_doubles_none(pool: Pool) -> None:
     right, wrong = (pool.evaluate(PROBLEM, text) for text in (RIGHT, WRONG))
     solutions = [f"{WRONG if number == 5 else RIGHT}# {number}\n" for number in range(10)]
@@ -146,7 +145,6 @@ def test_a_killed_worker_loses_no_evaluation_and_doubles_none(pool: Pool) -> Non
     assert min(before) not in workers()
 
 
-@pytest.mark.nightly
 def test_an_evaluation_that_kills_its_workers_is_given_up_and_the_others_are_not(pool: Pool) -> None:
     results = evaluated(pool, [RIGHT, POISON, WRONG, RIGHT, RIGHT, WRONG], trust=True)
     passed, wrong = Verdict.PASSED, Verdict.WRONG
@@ -174,7 +172,6 @@ def test_equal_solutions_are_evaluated_once_if_that_is_asked_for(pool: Pool, set
     assert second.result == first.result and first.result.verdict is Verdict.PASSED
 
 
-@pytest.mark.nightly
 def test_a_service_evaluates_on_the_cluster(
     cluster: str, cache: Path, settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

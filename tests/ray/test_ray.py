@@ -64,7 +64,6 @@ def working() -> list[int]:
     return found
 
 
-@pytest.mark.nightly
 def test_a_lost_worker_neither_loses_nor_repeats_a_result(folder: Path, cache: Path) -> None:
     out = folder / "ray.jsonl"
     line = command(*arguments(folder, cache), "--executor", "ray", "--devices", "cpu,cpu", "--out", out)

@@ -196,14 +196,12 @@ def test_without_a_gpu_the_architecture_must_be_given(place: Path) -> None:
     assert run.err.startswith("run_eval.py: --build-only: ") and "--arch 90" in run.err and "--device cpu" in run.err
 
 
-@pytest.mark.nightly
 def test_the_default_architecture_is_that_of_the_installed_gpu(place: Path, tmp_path: Path) -> None:
     driver = {"LD_LIBRARY_PATH": str(fake_driver(tmp_path))}
     run = build(place, "twice/at_import", "--device", "cuda:1", environment=driver)
     assert run.status == 0 and "Built for sm_101" in run.out
 
 
-@pytest.mark.nightly
 def test_builds_for_the_cpu_need_no_architecture(place: Path) -> None:
     run = build(place, "twice/at_import", "twice/broken", "twice/raises", "--device", "cpu", cache="cpu")
     assert run.status == 1 and "Built for the CPU" in run.out

@@ -276,6 +276,7 @@ def ask_service(client: Client, name: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_an_evaluator_reuses_results_only_if_it_is_told_to(cache: Path) -> None:
     for reuse in (False, True):
         settings = {"device": "cpu", "check": True, "allow_library": True, "min_calls": 3, "cache": cache}
@@ -307,6 +308,7 @@ def test_accepted_evaluations_survive_the_end_of_a_service(start: Start, cache: 
     assert len(attempts) == 4 and attempts[0] == (2 if how is signal.SIGKILL else 1)
 
 
+@pytest.mark.slow
 def test_an_evaluation_whose_judge_is_killed_is_repeated_by_another_judge(cache: Path) -> None:
     slow = RIGHT.format(body="__import__('time').sleep(0.3) or " + right_body())
     settings = {"device": "cpu", "check": True, "allow_library": True, "min_calls": 3, "cache": cache}
@@ -320,6 +322,7 @@ def test_an_evaluation_whose_judge_is_killed_is_repeated_by_another_judge(cache:
         assert asked.result().verdict is Verdict.PASSED and judges(os.getpid()) != [judge]
 
 
+@pytest.mark.slow
 def test_the_temporary_files_of_a_killed_service_are_removed(
     start: Start, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,6 +26,7 @@ def test_evidence_is_fair(of: int) -> None:
     assert sum(comb(of, count) / 2**of * evidence(count, of) for count in range(of + 1)) == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_it_is_seldom_wrong_if_one_looks_after_every_sample() -> None:
     generator, wrong, runs = random.Random(1), 0, 2000
     for _ in range(runs):
