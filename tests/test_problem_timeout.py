@@ -15,7 +15,7 @@ from .running import Run, run_eval
 pytestmark = pytest.mark.slow
 
 LIMIT_S = 4
-"""The limit of each step, in seconds. An honest step may take two where the system reads torch's pages from disk anew."""
+"""The limit of each step, in seconds. An honest one may take two where torch's pages come from the disk again."""
 SOLUTIONS = ("one", "two", "three")
 
 
@@ -88,7 +88,8 @@ def test_all_solutions_of_a_problem_that_hangs_get_a_problem_error(run: Run, fol
     for solution in SOLUTIONS:
         row = run.row(name, solution)
         assert row.verdict is Verdict.PROBLEM_ERROR, row.reason
-        assert row.reason == f"{path}: {hanging.step} takes longer than {LIMIT_S} s (--problem-timeout raises the limit)"
+        assert row.reason == (
+            f"{path}: {hanging.step} takes longer than {LIMIT_S} s (--problem-timeout raises the limit)")
     assert times_hung(path) == hanging.times
 
 
