@@ -16,7 +16,6 @@ from inlinebench.sandbox.self_test import available
 from .planted import Planted, evaluate_all, read_all
 from .running import run_eval
 
-LIMITS = ("--host-memory", "6")
 ON_TWO_CPUS = ("--check", "--devices", "cpu,cpu")
 CHEATS = read_all("cheats/*/*.py")
 ON_CPU = [cheat for cheat in CHEATS if not cheat.needs_gpu]
@@ -30,13 +29,14 @@ def by_name(cheat: Planted) -> str:
 
 @pytest.fixture(scope="module")
 def on_cpu(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
-    return evaluate_all(ON_CPU, tmp_path_factory.mktemp("cheats"), *LIMITS, *ON_TWO_CPUS, "--cache", cache)
+    return evaluate_all(ON_CPU, tmp_path_factory.mktemp("cheats"), "--host-memory", "2", *ON_TWO_CPUS,
+                        "--cache", cache)
 
 
 @pytest.fixture(scope="module")
 def on_gpu(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
     """Evaluates the cheats at full size, which falsify times, with timing, and the others with `--check`."""
-    common = (*LIMITS, "--device", "cuda", "--cache", cache)
+    common = ("--host-memory", "6", "--device", "cuda", "--cache", cache)
     timed = evaluate_all(TIMED, tmp_path_factory.mktemp("timed"), *common, "--min-calls", "20")
     return {**timed, **evaluate_all(CHECKED, tmp_path_factory.mktemp("checked"), *common, "--check")}
 

@@ -44,12 +44,14 @@ def run(sets: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
                     out=tmp_path_factory.mktemp("runs") / "results.jsonl")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workload", ["3f9a1c02", "7b00d4e1"])
 def test_an_honest_solution_passes_each_workload(run: Run, workload: str) -> None:
     row = run.row("segment_sums", "honest", workload)
     assert (row.verdict, row.reason) == (Verdict.PASSED, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solution", PLANTED)
 def test_a_solution_that_is_right_at_one_workload_only_is_wrong(run: Run, solution: str) -> None:
     assert run.row("segment_sums", solution, "3f9a1c02").verdict is Verdict.PASSED

@@ -48,7 +48,6 @@ extension = load_inline(
     cpp_sources=CPP_SOURCE,
     cuda_sources=CUDA_SOURCE,
     functions=["matmul_diag"],
-    no_implicit_headers=True,
 )
 
 

@@ -16,7 +16,7 @@ from cuda_on_cpu import Runtime, runtime_library
 
 from .device import build_for_cpu, looking_for_races
 
-pytestmark = [pytest.mark.slow, pytest.mark.gate]
+pytestmark = pytest.mark.slow
 
 _FOLDER = Path(__file__).parent / "races"
 _ELEMENTS = 1024
