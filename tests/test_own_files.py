@@ -199,7 +199,7 @@ from torch.utils.cpp_extension import load_inline
 load_inline("sample", '#include "_helper.h"', functions=[], extra_include_paths=[str(HERE)])
 """
 SAMPLES = {
-    "level_1_problem_1_sample_0_kernel.py": ("assert len(os.listdir(HERE)) == 1", ""),
+    "level_1_problem_1_sample_0_kernel.py": ("assert len(set(os.listdir(HERE)) - {'__pycache__'}) == 1", ""),
     "level_1_problem_1_sample_1_kernel.py": ("(HERE / '_helper.h').read_text()", "FileNotFoundError"),
     "level_1_problem_1_sample_2_kernel.py": (BUILT, "_helper.h: Permission denied"),
     "level_1_problem_1_sample_3_kernel.py": ("open(FOLDER + '/_helper.h')", "may read only its own folder"),

@@ -1,6 +1,7 @@
 // Cooperative groups: grids, blocks, tiles and coalesced threads.
 #pragma once
 
+#include "cuda_on_cpu/qualifiers.h"
 #include "cuda_on_cpu/runtime.h"
 #include "cuda_on_cpu/sync.h"
 
