@@ -1,7 +1,7 @@
 """Builds of the harness end like builds of plain nvcc, with the same messages, for sources with warnings and errors.
 
-Each source is compiled by the harness and by plain nvcc. The last two tests use precompiled headers and torch's full
-headers. Nothing is linked, because the libraries come with PyTorch for CUDA.
+Each source is compiled by the harness and by plain nvcc: the first ones with slim headers, the rest with precompiled
+ones and torch's full headers. Nothing is linked, because the libraries come with PyTorch for CUDA.
 """
 
 from __future__ import annotations
