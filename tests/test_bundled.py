@@ -56,9 +56,9 @@ def test_a_bundled_solution_passes_on_the_cpu(run: Run, name: str, shape: str) -
     assert row.device == "cpu"
 
 
-@pytest.mark.parametrize("tokens", [1, 16, 27])
+@pytest.mark.parametrize("tokens", [1, 16, 27, 48, 61])
 def test_the_kernel_for_few_rows_passes_on_the_cpu(cache: Path, tmp_path: Path, tokens: int) -> None:
-    """Whole and partial tiles of 16 and of 32 rows, which no shape of the problem has, and a partial one of columns."""
+    """Whole and partial tiles of 16 to 64 rows, most of which no shape has, and a partial one of columns."""
     sizes = [part for each in (f"TOKENS={tokens}", "WIDTH=264", "HIDDEN=72") for part in ("--set", each)]
     run = run_eval("gemm_bias_gelu/fast", *sizes, "--device", "cpu", "--check", "--cache", cache,
                    out=tmp_path / "out.jsonl")

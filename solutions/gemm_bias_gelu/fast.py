@@ -11,18 +11,20 @@ GELU is x * Phi(x) = max(x, 0) - |x| * Phi(-|x|), and log2(Phi(-t)) is so smooth
 the relative error of Phi is below 3e-5 for t up to 5.5, where |x| * Phi is 1e-7, against 2e-3 of bfloat16. With one
 power of two it takes about half the instructions of erff. Sums, bias and GELU are float32, rounded once.
 
-Up to 32 rows, as in decoding, leave most of such a tile empty, and what bounds them is the memory, from which the
+Up to 64 rows, as in decoding, leave most of such a tile empty, and what bounds them is the memory, from which the
 weight comes once: common/product_few_rows.cuh. Per call of many, on an H200 with a weight that is not in L2:
 
     rows x WIDTH x HIDDEN      few rows    tiles of 128 rows    PyTorch, two kernels
-    13 x 768 x 3072               4.9 us                 12 us                  6.6 us
-    5 x 1280 x 5120               7.6 us                 16 us                  8.2 us
-    16 x 1600 x 6400               11 us                 20 us                   10 us
-    8 x 4096 x 16384               39 us                 57 us                   37 us
-    32 x 768 x 3072               5.4 us                 12 us                  6.8 us
-    32 x 4096 x 16384              56 us                 58 us                   38 us
+    16 x 768 x 3072              4.6 us                 12 us                  6.5 us
+    16 x 4096 x 16384             35 us                 66 us                   36 us
+    32 x 768 x 3072              5.2 us                 12 us                  6.7 us
+    32 x 4096 x 16384             42 us                 53 us                   37 us
+    64 x 768 x 3072              7.8 us                 12 us                  6.8 us
+    64 x 4096 x 16384             56 us                 58 us                   39 us
+    96 x 768 x 3072              8.6 us                 14 us                  7.1 us
+    96 x 4096 x 16384             92 us                 53 us                   41 us
 
-From 33 to about 128 rows PyTorch is up to twice as fast as the large tiles here.
+From 33 to about 128 rows PyTorch is up to twice as fast as what is here.
 
 Bulk copies need rows that are multiples of 16 bytes and tensors that begin at one. Everything else, and every other
 GPU, takes a portable kernel with mma.sync (common/product_bf16.cuh). So does the CPU that stands in for a GPU, where
@@ -134,17 +136,20 @@ __global__ void __launch_bounds__(kThreads, 2) gemm_bias_gelu_kernel(
   multiply_tile<kManyRows>({x, first_row, M}, {weight, first_column, write.N}, depth, write);
 }
 
-template <int kRows, int kColumns>
+constexpr int kFewColumns = 32;  // of a tile with few rows: more blocks read the weight at once than with 64
+
+template <int kFragments>
 __global__ void __launch_bounds__(kThreads, 2) few_rows_kernel(
     const Half* __restrict__ x, const Half* __restrict__ weight, int M, int width, Write write) {
-  const int first_column = static_cast<int>(blockIdx.x) * kColumns;
-  few_rows_form::multiply_tile<kRows, kColumns>({x, 0, M}, {weight, first_column, write.N}, width, write);
+  const int first_column = static_cast<int>(blockIdx.x) * kFewColumns;
+  few_rows_form::multiply_tile<kFragments * kFragment, kFewColumns>(
+      {x, 0, M}, {weight, first_column, write.N}, width, write);
 }
 
-template <int kRows, int kColumns>
+template <int kFragments>
 void multiply_few_rows(const at::Tensor& x, const at::Tensor& weight, const Write& write) {
-  few_rows_kernel<kRows, kColumns>
-      <<<blocks_for(divide_up(write.N, kColumns)), kThreads, 0, c10::cuda::getCurrentCUDAStream()>>>(
+  few_rows_kernel<kFragments>
+      <<<blocks_for(divide_up(write.N, kFewColumns)), kThreads, 0, c10::cuda::getCurrentCUDAStream()>>>(
           data<Half>(x), data<Half>(weight), static_cast<int>(x.size(0)), static_cast<int>(x.size(1)), write);
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }
@@ -172,11 +177,11 @@ at::Tensor gemm_bias_gelu(const at::Tensor& x, const at::Tensor& weight, const a
   const int N = static_cast<int>(out.size(1));
   const Depth depth(x, weight);
   const Write write{data<Half>(bias), mutable_data<Half>(out), N};
-  if (M <= 2 * kFragment && depth.vectors) {
-    const bool many_columns = divide_up(N, 64) >= multiprocessors(x.get_device());
-    const auto multiply = M > kFragment ? multiply_few_rows<2 * kFragment, 32>
-        : many_columns                  ? multiply_few_rows<kFragment, 64>
-                                        : multiply_few_rows<kFragment, 32>;
+  if (M <= 4 * kFragment && depth.vectors) {
+    const auto multiply = M > 3 * kFragment ? multiply_few_rows<4>
+        : M > 2 * kFragment                 ? multiply_few_rows<3>
+        : M > kFragment                     ? multiply_few_rows<2>
+                                            : multiply_few_rows<1>;
     multiply(x, weight, write);
     return out;
   }
