@@ -23,6 +23,7 @@ SOLUTIONS = sorted(f"{path.parent.name}/{path.stem}" for path in (TESTS / "solut
 CALLS = 6
 WARMUP = 5
 
+OWN_WEIGHTS = "with the solution's own weights instead of the reference's"
 WRONG = {
     "aliasing/view_of_the_input": "an output shares memory with an input",
     "axpy/wrong": "1000 elements differ",
@@ -144,6 +145,15 @@ def test_a_wrong_solution_whose_weights_were_replaced_is_told_so(run: Run) -> No
     for name, told in (("packs_zeros", True), ("packs_at_first_call", False)):
         check = run.row("quantized", name).check
         assert check is not None and any("must be computed at the first call" in note for note in check.notes) is told
+
+
+def test_a_further_attempt_with_the_solutions_own_weights_ends_with_the_first_call_that_differs(run: Run) -> None:
+    tried_again = {row.reason: [note for note in row.check.notes if OWN_WEIGHTS in note]
+                   for row in run.results if row.check is not None}
+    calls = [note for notes in tried_again.values() for note in notes if re.search(r": call \d", note)]
+    assert len(calls) > 5 and all(": call 1 (" in note for note in calls)
+    # The first attempt goes on to tell whether the solution is right on inputs as drawn.
+    assert any(reason.startswith("call 2 (inputs as drawn)") for reason, notes in tried_again.items() if notes)
 
 
 def test_everything_is_evaluated_once(run: Run) -> None:

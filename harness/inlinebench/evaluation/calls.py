@@ -82,6 +82,8 @@ class Calls:
         self.notes: set[str] = set()
         self.explains = tools.settings.sanitize is None
         """Whether to find out what a wrong output depends on."""
+        self.remarks = True
+        """Whether to find out if only changed inputs are to blame for a call that differs, by another call."""
 
     def make(self, number: int, *, counted: bool, variant: Variant | None = None) -> None:
         """Makes one call of the solution and one of the reference on the same inputs. Compares them and adds the times.
@@ -231,7 +233,7 @@ class Calls:
         Makes another thorough call on inputs as drawn if there was none yet. Raises Failed if that call fails, too.
         """
         draws = [DRAWS] if self._workload.probed.random else []
-        if variant is Variant.PLAIN:
+        if variant is Variant.PLAIN or not self.remarks:
             return draws
         if not self._matched_as_drawn:
             made = self._ask(self._draws.next(variant=Variant.PLAIN), number + 1, ordered_as=number)

@@ -116,8 +116,8 @@ class Course:
         self._calls = calls = Calls(
             workload, tools, self._candidate, requests=self._requests, draws=self._draws,
             comparing=Comparing(workload, self._reference, checker), timings=self._timings)
-        # Only the first attempt's findings are reported.
-        calls.explains = calls.explains and transfer and self._job.explains
+        # Of a further attempt, with the solution's own weights, only matters whether it passes.
+        calls.remarks, calls.explains = transfer, calls.explains and transfer and self._job.explains
         self._summarize = lambda: checker.summary(loaded.weights, sorted(calls.notes))
         if self._brief:
             self.come_back()
