@@ -45,15 +45,15 @@ def test_only_the_last_warm_up_call_of_the_reference_is_paired() -> None:
 
 
 @pytest.mark.parametrize(("beside", "alone", "slowed"), [
-    ([2.7], [2.7], False), ([2.8], [2.7], False), ([2.9], [2.7], True),
-    ([0.012], [0.008], False), ([0.06], [0.04], True),
-    ([2.7] * 3 + [8.0] * 2, [2.7], True),    # two of five calls: the speedup is over neighbours
-    ([2.7] * 9 + [8.0], [2.7], False),       # one disturbed call
+    ([2.7], [2.7], None), ([2.8], [2.7], None), ([2.9], [2.7], 0.5),
+    ([0.012], [0.008], None), ([0.06], [0.04], 0.5),
+    ([2.7] * 3 + [8.0] * 2, [2.7], 0.75),    # two of five calls: the speedup is over neighbours
+    ([2.7] * 9 + [8.0], [2.7], None),        # one disturbed call
 ])
 def test_a_slowed_down_reference_is_distinguished_from_noise(
-    beside: list[float], alone: list[float], slowed: bool
+    beside: list[float], alone: list[float], slowed: float | None
 ) -> None:
-    assert slowed_down(beside, alone, SLOWDOWN, SLOWDOWN_SLACK_MS) is slowed
+    assert slowed_down(beside, alone, SLOWDOWN, SLOWDOWN_SLACK_MS) == slowed
 
 
 def beside_and_alone(
@@ -67,7 +67,7 @@ def beside_and_alone(
         found.add_reference(sample(reference), counted=True)
         found.add_baselines({"compile": sample(3.0)})
         found.add_solution(sample(solution), False, "as drawn")
-    return found, found.compare_alone(alone, synchronises)
+    return found, found.compare_alone({"as drawn": alone}, synchronises)
 
 
 def test_a_reference_that_was_slowed_down_is_a_reason_to_reject() -> None:
@@ -82,7 +82,7 @@ def test_a_reference_that_was_a_little_slower_counts_as_it_was_alone() -> None:
     summary = found.summary(False, False)
     assert reason == "" and summary is not None
     assert summary.speedup.median == pytest.approx(2.7)
-    assert any("slower while the solution's process existed" in flag for flag in summary.flags)
+    assert any("slower beside the solution: 3 ms while" in flag for flag in summary.flags)
 
 
 def test_a_reference_that_waits_for_the_device_counts_as_it_was_alone_if_it_was_slower_before() -> None:
@@ -93,8 +93,8 @@ def test_a_reference_that_waits_for_the_device_counts_as_it_was_alone_if_it_was_
     assert summary.speedup.median == pytest.approx(9.1) and summary.speedup.low < 8.8 and summary.speedup.high > 10.2
     assert (summary.reference_ms.median, summary.reference_ms.calls) == (9.1, 5)
     assert summary.baselines[0].speedup.median == 3.0
-    assert ("the reference was slower while the solution's process existed than after it ended: 11.7 ms and 9.1 ms; "
-            "the speedup uses the latter") in summary.flags
+    assert ("the reference was slower beside the solution: 11.7 ms while the solution's process existed, 9.1 ms after "
+            "it ended; the speedup uses the latter") in summary.flags
 
 
 def test_a_reference_that_waits_for_the_device_and_was_not_slower_keeps_its_times() -> None:
@@ -113,9 +113,45 @@ def test_slowing_down_a_reference_that_waits_for_the_device_gains_nothing(slowed
     assert summary.speedup.median == pytest.approx(9.0) and summary.speedup.high < 9.1
 
 
+def on_two_kinds(*, slowed: float = 1.0) -> Timings:
+    """A reference that takes 1 ms on inputs as drawn, and twice that on a third of the calls, times `slowed`."""
+    found = timings([])
+    for index in range(30):
+        found.add_reference(sample((1.0 if index % 3 else 2.0) * slowed), counted=True)
+        found.add_solution(sample(0.5), False, "as drawn" if index % 3 else "negated")
+    return found
+
+
+def test_a_reference_whose_times_depend_on_its_inputs_was_not_slowed_down() -> None:
+    found = on_two_kinds()
+    assert found.seems_slowed_down([1.0] * 3)  # its last call was on inputs as drawn
+    assert found.compare_alone({"as drawn": [1.0] * 3, "negated": [2.0] * 3}, synchronises=False) == ""
+    summary = found.summary(False, False)
+    assert summary is not None and not any("slower" in flag for flag in summary.flags)
+    assert summary.reference_ms.calls == 30
+
+
+@pytest.mark.parametrize(("slowed", "rejected"), [(1.1, False), (1.6, True)])
+def test_a_reference_whose_times_depend_on_its_inputs_and_was_slowed_down_is_found(
+    slowed: float, rejected: bool
+) -> None:
+    found = on_two_kinds(slowed=slowed)
+    reason = found.compare_alone({"as drawn": [1.0] * 3, "negated": [2.0] * 3}, synchronises=False)
+    assert bool(reason) is rejected
+    summary = found.summary(False, False)
+    assert rejected or (summary is not None and [kind.speedup.median for kind in summary.inputs] == [2.0, 4.0])
+
+
+def test_a_reference_that_was_slowed_down_on_one_kind_of_inputs_is_found() -> None:
+    found = on_two_kinds()
+    reason = found.compare_alone({"as drawn": [1.0] * 3, "negated": [1.0] * 3}, synchronises=False)
+    assert reason == ("the reference was slowed down: the slowest quarter of its calls took at least 2 ms while the "
+                      "solution's process existed, 1 ms after it ended")
+
+
 def test_the_slowest_inputs_decide_over_a_reference_alone_as_well() -> None:
     found = timings([sample(1.0 if index % 2 else 2.0) for index in range(20)], reference=8.0)
-    assert found.compare_alone([4.0] * 3, synchronises=True) == ""
+    assert found.compare_alone({"as drawn": [4.0] * 3, "negated": [4.0] * 3}, synchronises=True) == ""
     summary = found.summary(True, False)
     assert summary is not None and summary.speedup.median == 2.0
     assert summary.inputs[0].speedup == summary.speedup

@@ -29,6 +29,7 @@ from inlinebench.evaluation.requests import Requests
 from inlinebench.evaluation.sampling import sample
 from inlinebench.evaluation.timings import Timings
 from inlinebench.problem.secret_random import SecretRandom
+from inlinebench.problem.variants import Variant
 from inlinebench.problem.workload import Workload
 from inlinebench.process.candidate_process import CandidateProcess
 from inlinebench.results.result import Check, Verdict
@@ -203,13 +204,29 @@ class Course:
         if self.attempt.timing is None or self._tools.settings.trust or not comparable:
             return
         self._tools.progress("timing the reference alone")
-        begin, alone = time.monotonic(), list[float]()
-        while len(alone) < FEWEST_ALONE or (len(alone) < MOST_ALONE and time.monotonic() - begin < ALONE_S):
-            alone.append(self._timings.of_reference(self._reference.run_again()))
-        reason = self._timings.compare_alone(alone, self._reference.synchronises) or self._compare_held()
+        reason = ""
+        if self._timings.seems_slowed_down(self._times_alone(ALONE_S)):
+            # Or its times depend on the inputs, and those of its last call are of one kind.
+            kinds = self._workload.source.kinds
+            reason = self._timings.compare_alone(
+                {str(kind): self._times_alone(ALONE_S / len(kinds), kind) for kind in kinds},
+                self._reference.synchronises)
+        reason = reason or self._compare_held()
         self.attempt.timing = None if reason else self.timing()
         if reason:
             raise Failed(Verdict.REJECTED, reason)
+
+    def _times_alone(self, seconds: float, kind: Variant | None = None) -> list[float]:
+        """Returns times of the reference in ms on new inputs of a kind, or on those of its last call."""
+        if kind is not None:
+            call = self._draws.next(variant=kind)
+            mutated = self._workload.probed.mutated
+            tensors = [tensor.clone() if index in mutated else tensor for index, tensor in enumerate(call.tensors)]
+            self._reference.run(tensors, call.non_tensors, call.random_seed, blocked=True)
+        begin, alone = time.monotonic(), list[float]()
+        while len(alone) < FEWEST_ALONE or (len(alone) < MOST_ALONE and time.monotonic() - begin < seconds):
+            alone.append(self._timings.of_reference(self._reference.run_again()))
+        return alone
 
     def _compare_held(self) -> str:
         """Replaces the reported time if the judge's is longer. Returns the reason to reject the solution if they

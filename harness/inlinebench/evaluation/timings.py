@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import cycle
 from statistics import median
 from typing import TypeVar
 
@@ -58,7 +59,8 @@ class Timings:
         self._walls: list[float] = []
         self._baselines: dict[str, list[float]] = {}
         self._states: list[GpuSample | None] = []
-        self._alone: list[float] = []
+        self._alone: Mapping[str, Sequence[float]] = {}
+        self._slowed = ""
         self._passes = Passes(LEAST_MS)
         self.kinds: tuple[str, ...] = ()
         """The kinds of inputs on which the solution has to be timed. Empty where no times are reported."""
@@ -170,21 +172,30 @@ class Timings:
         return {kind for kind, needed in calls_needed(ratios).items()
                 if len(ratios[kind]) < needed and made[kind] < needed + SPARE}
 
-    def compare_alone(self, alone: Sequence[float], synchronises: bool) -> str:
-        """Compares the reference's times in ms from after the candidate with those beside it.
+    def seems_slowed_down(self, alone: Sequence[float]) -> bool:
+        """Whether the reference's times in ms beside the candidate are longer than some from after it."""
+        return slowed_down(self._references[1:], alone, SLOWDOWN, SLOWDOWN_SLACK_MS) is not None
+
+    def compare_alone(self, alone: Mapping[str, Sequence[float]], synchronises: bool) -> str:
+        """Compares the reference's times in ms from after the candidate, on each kind of inputs, with those beside it.
 
         If the reference was slower beside the candidate, its times alone replace the others: a candidate cannot have
         changed them. Returns the reason to reject the solution if no disturbance explains it, or "". A reference that
         waits for the device (`synchronises`) is timed on the host, which any other work slows down, so nothing is
         rejected then.
         """
-        beside = self._references[1:]
-        if not slowed_down(beside, alone, SLOWDOWN, SLOWDOWN_SLACK_MS):
+        beside, repeated = self._references[1:], {kind: cycle(times) for kind, times in alone.items()}
+        like = [next(repeated[kind]) for kind in self._variants]  # each kind as often as beside the candidate
+        if (share := slowed_down(beside, like, SLOWDOWN, SLOWDOWN_SLACK_MS)) is None:
             return ""
-        if not synchronises and slowed_down(beside, alone, FAR_SLOWDOWN, FAR_SLOWDOWN_MS):
-            return self.in_doubt(f"the reference was slowed down: {median(beside):.4g} ms while the solution's process "
-                                 f"existed, {median(alone):.4g} ms after it ended")
-        self._alone = list(alone)
+        far = slowed_down(beside, like, FAR_SLOWDOWN, FAR_SLOWDOWN_MS)
+        share = share if far is None else far
+        which = "" if share == 0.5 else "the slowest quarter of its calls took at least "
+        slowed = (f"{which}{quantile(beside, share):.4g} ms while the solution's process existed, "
+                  f"{quantile(like, share):.4g} ms after it ended")
+        if far is not None and not synchronises:
+            return self.in_doubt(f"the reference was slowed down: {slowed}")
+        self._alone, self._slowed = alone, slowed
         return ""
 
     def _by_inputs(self) -> dict[str, tuple[list[float], list[float]]]:
@@ -221,15 +232,13 @@ class Timings:
         ratios = self.ratios()
         if deciding is not None:
             used, ratios = by_inputs[deciding]
-        reference = _spread(self._alone or self._references[1:])
-        solution, speedup = _spread(used), self._speedup(ratios, used)
+        reference = _spread(self._of_reference(deciding))
+        solution, speedup = _spread(used), self._speedup(ratios, used, deciding)
         flags = []
         if reference_synchronises:
             flags.append("the reference waits for the device: its time includes kernel launches")
         if self._alone:
-            flags.append("the reference was slower while the solution's process existed than after it ended: "
-                         f"{median(self._references[1:]):.4g} ms and {reference.median:.4g} ms; the speedup uses the "
-                         "latter")
+            flags.append(f"the reference was slower beside the solution: {self._slowed}; the speedup uses the latter")
         if solution_synchronises:
             flags.append("the solution waits for the device: its time includes kernel launches")
         if self._overhead is not None and self._overhead.doubtful:
@@ -265,7 +274,7 @@ class Timings:
             judge_ms=self.measured,
             baselines=self._compare(deciding),
             inputs=() if deciding is None else tuple(
-                InputKind(kind, _spread(times), self._speedup(ratios, times))
+                InputKind(kind, _spread(times), self._speedup(ratios, times, kind))
                 for kind, (times, ratios) in sorted(by_inputs.items(), key=lambda item: median(item[1][1]))),
             passes=passes,
             roofline=self.roofline,
@@ -289,11 +298,19 @@ class Timings:
             return None
         return summarize(known, self.other_processes, self._variants)
 
-    def _speedup(self, ratios: list[float], times: list[float]) -> Spread:
-        """Returns the speedup from the paired ratios, or from the solution's times in ms if the reference's times alone
-        count."""
-        interval = speedup_alone(self._alone, times) if self._alone else median_interval(ratios)
-        low, middle, high = widen_by_clock(interval, median(self._alone or self._references), median(times))
+    def _of_reference(self, kind: str | None) -> list[float]:
+        """Returns the reference's times that count. If only those alone do, it returns those on a kind of inputs, or on
+        all."""
+        if not self._alone:
+            return self._references[1:]
+        return [time for each, times in self._alone.items() if kind in (None, each) for time in times]
+
+    def _speedup(self, ratios: list[float], times: list[float], kind: str | None) -> Spread:
+        """Returns the speedup on a kind of inputs, or on all, from the paired ratios, or from the solution's times in
+        ms if the reference's times alone count."""
+        references = self._of_reference(kind)
+        interval = speedup_alone(references, times) if self._alone else median_interval(ratios)
+        low, middle, high = widen_by_clock(interval, median(references), median(times))
         return Spread(middle, low, high)
 
     def _split(self, deciding: str | None) -> tuple[PassTimes, ...]:
@@ -326,10 +343,11 @@ class Timings:
         return tuple(found)
 
 
-def slowed_down(beside: Sequence[float], alone: Sequence[float], share: float, slack_ms: float) -> bool:
-    """Whether the reference's times in ms beside a candidate are longer than those alone by more than a share and ms.
-    """
-    return any(quantile(beside, each) > quantile(alone, each) * (1 + share) + slack_ms for each in COMPARED)
+def slowed_down(beside: Sequence[float], alone: Sequence[float], share: float, slack_ms: float) -> float | None:
+    """Returns the first quantile at which the reference's times in ms beside a candidate are longer than those alone by
+    more than a share and ms, or None."""
+    return next((each for each in COMPARED
+                 if quantile(beside, each) > quantile(alone, each) * (1 + share) + slack_ms), None)
 
 
 def speedup_alone(alone: Sequence[float], solutions: Sequence[float]) -> tuple[float, float, float]:
