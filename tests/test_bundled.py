@@ -56,11 +56,17 @@ def test_a_bundled_solution_passes_on_the_cpu(run: Run, name: str, shape: str) -
     assert row.device == "cpu"
 
 
-@pytest.mark.parametrize("tokens", [1, 16, 27, 48, 61])
-def test_the_kernel_for_few_rows_passes_on_the_cpu(cache: Path, tmp_path: Path, tokens: int) -> None:
-    """Whole and partial tiles of 16 to 64 rows, most of which no shape has, and a partial one of columns."""
-    sizes = [part for each in (f"TOKENS={tokens}", "WIDTH=264", "HIDDEN=72") for part in ("--set", each)]
-    run = run_eval("gemm_bias_gelu/fast", *sizes, "--device", "cpu", "--check", "--cache", cache,
+@pytest.mark.parametrize(("problem", "sizes"), [
+    *(("gemm_bias_gelu", {"TOKENS": tokens, "WIDTH": 264, "HIDDEN": 72}) for tokens in (1, 16, 27, 48, 61)),
+    *(("softmax", {"ROWS": 9, "COLUMNS": columns}) for columns in (197, 1000, 2049, 4096)),
+    ("layer_norm", {"ROWS": 9, "COLUMNS": 1600}),
+])
+def test_kernels_for_sizes_that_no_shape_has_pass_on_the_cpu(
+    cache: Path, tmp_path: Path, problem: str, sizes: dict[str, int]
+) -> None:
+    """Few rows of a product in tiles of 16 to 64, and short rows in a warp or a small block, whole and partial."""
+    changed = [part for name, size in sizes.items() for part in ("--set", f"{name}={size}")]
+    run = run_eval(f"{problem}/fast", *changed, "--device", "cpu", "--check", "--cache", cache,
                    out=tmp_path / "out.jsonl")
     assert [row.verdict for row in run.results] == [Verdict.PASSED], run.err
 

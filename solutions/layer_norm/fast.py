@@ -6,6 +6,9 @@ How it works: a block of 512 threads holds its row in registers, so only the fir
 values is 16 a thread, as four independent 16-byte loads. Two blocks share an SM, so that while one waits at its
 barriers or writes, the loads of the other, 32 KB, are under way. Weight and bias are 64 KB, which stay in L1.
 
+Rows of up to 2048 values have blocks of 128 threads. Those of 512 would be idle for the most part, and wait at barriers
+for the same latencies with fewer loads under way.
+
 The variance takes a second pass over the registers: squared distances from the mean, so that nothing cancels, however
 large the mean. Longer rows, up to 2^30 values, are read once for each pass, as are rows that don't all begin at a
 multiple of 16 bytes. The number of rows has to be a few times that of SMs to fill a GPU. Forward only: no gradient is
@@ -34,13 +37,15 @@ CUDA_SOURCE = r"""
 
 namespace {
 
-constexpr int kThreads = 512;
-constexpr int kBlocksPerSm = 2;
+constexpr int kThreadsIfLong = 512;
+constexpr int kThreadsIfShort = 128;
+constexpr int kThreadsOfSm = 1024;
 constexpr int kMostKept = 4;  // vectors a thread
+constexpr int64_t kShort = kThreadsIfShort * kMostKept * kFull<float>;
 
 // One block a row.
-template <int kWidth, int kKept>
-__global__ void __launch_bounds__(kThreads, kBlocksPerSm) layer_norm_kernel(
+template <int kThreads, int kWidth, int kKept>
+__global__ void __launch_bounds__(kThreads, kThreadsOfSm / kThreads) layer_norm_kernel(
     const float* __restrict__ x,
     const float* __restrict__ weight,
     const float* __restrict__ bias,
@@ -78,28 +83,34 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm) layer_norm_kernel(
   });
 }
 
+template <int kThreads>
+void run(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, at::Tensor& out, float eps) {
+  const int64_t columns = x.size(-1);
+  const unsigned int rows = blocks_for(x.numel() / columns);
+  const bool vectors = fill_vectors<float>(columns, {x, weight, bias, out});
+  launch_fitting<float, kThreads, kMostKept>(columns, vectors, [&](auto width, auto kept) {
+    layer_norm_kernel<kThreads, width(), kept()><<<rows, kThreads, 0, c10::cuda::getCurrentCUDAStream()>>>(
+        x.const_data_ptr<float>(), weight.const_data_ptr<float>(), bias.const_data_ptr<float>(),
+        out.mutable_data_ptr<float>(), static_cast<int>(columns), eps);
+  });
+  C10_CUDA_KERNEL_LAUNCH_CHECK();
+}
+
 }  // namespace
 
 at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, double eps) {
   check_tensor(x, "layer_norm: x", at::kFloat, x.device());
   TORCH_CHECK(x.dim() >= 1, "layer_norm: x must have at least one dimension");
   const int64_t columns = x.size(-1);
-  const float* const factors = check_feature(weight, "layer_norm: weight", columns, x.device());
-  const float* const shifts = check_feature(bias, "layer_norm: bias", columns, x.device());
+  check_feature(weight, "layer_norm: weight", columns, x.device());
+  check_feature(bias, "layer_norm: bias", columns, x.device());
 
   const c10::cuda::CUDAGuard guard(x.device());
   at::Tensor out = at::empty_like(x);
   if (x.numel() == 0) {
     return out;  // a grid without blocks is a launch error
   }
-  const unsigned int rows = blocks_for(x.numel() / columns);
-  const bool vectors = fill_vectors<float>(columns, {x, weight, bias, out});
-  launch_fitting<float, kThreads, kMostKept>(columns, vectors, [&](auto width, auto kept) {
-    layer_norm_kernel<width(), kept()><<<rows, kThreads, 0, at::cuda::getCurrentCUDAStream()>>>(
-        x.const_data_ptr<float>(), factors, shifts, out.mutable_data_ptr<float>(), static_cast<int>(columns),
-        static_cast<float>(eps));
-  });
-  C10_CUDA_KERNEL_LAUNCH_CHECK();
+  (columns <= kShort ? run<kThreadsIfShort> : run<kThreadsIfLong>)(x, weight, bias, out, static_cast<float>(eps));
   return out;
 }
 """

@@ -1,4 +1,4 @@
-"""Softmax of long rows, one block a row, which keeps as much of the row as fits between its two passes.
+"""Softmax of rows: long ones by a block each, which keeps as much of the row as fits between its two passes.
 
 What bounds it: memory. The best time is that of reading the matrix once and writing it once. But no result is known
 before the whole row has been read, and a row of 131072 values, 512 KB, fits neither the registers (256 KB) nor the
@@ -17,7 +17,10 @@ an SM under way. Maxima and sums of the threads meet by shuffles and in shared m
 
 A GPU with less shared memory reads more tiles twice. A thread touches only what it stored itself, so that the tiles
 need no barrier. A row whose length is no multiple of four, or a misaligned tensor, is done with vectors of one value.
-Short rows are correct, but leave most of the block idle. Forward only: no gradient is recorded.
+
+Rows of up to 4096 values, such as attention scores, would leave most of such a block idle, and one that has an SM to
+itself hides no latency. They stay in the registers of a warp, up to 1024 values, or of a block of 256 threads, many of
+which share an SM. Forward only: no gradient is recorded.
 """
 
 from pathlib import Path
@@ -36,7 +39,7 @@ CUDA_SOURCE = r"""
 #include <ATen/ops/empty_like.h>
 #include <c10/cuda/CUDAGuard.h>
 
-#include "checks.cuh"
+#include "rows.cuh"
 
 namespace {
 
@@ -238,8 +241,69 @@ void launch(const float* x, float* out, int64_t rows, int64_t columns) {
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
-bool is_aligned(const void* address) {
-  return reinterpret_cast<uintptr_t>(address) % sizeof(float4) == 0;
+constexpr int kShortThreads = 256;  // a block of short rows
+
+template <int kLanes, bool kAgain, typename Operation>
+__device__ __forceinline__ float across_row(float value, Operation operation) {
+  if constexpr (kLanes == kWarpSize) {
+    return across_lanes(value, operation);
+  } else {
+    return across_block<kLanes, kAgain>(value, operation);
+  }
+}
+
+// Each row has kLanes threads along x, a warp or a whole block, each of which keeps kKept vectors of kWidth values.
+template <int kLanes, int kWidth, int kKept>
+__global__ void __launch_bounds__(kShortThreads) short_rows_kernel(
+    const float* __restrict__ x, float* __restrict__ out, int64_t rows, int columns) {
+  using Values = Vector<float, kWidth>;
+  const int64_t own = int64_t{blockIdx.x} * (kShortThreads / kLanes) + threadIdx.y;
+  if (own >= rows) {
+    return;  // a whole warp
+  }
+  x += own * columns;
+  out += own * columns;
+  auto row = keep_row<kLanes, kWidth, kKept>(columns, [=](int column) { return load<kWidth>(x + column); });
+  float maximum = -FLT_MAX;
+  row.each([&](const Values& values, int) {
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) {
+      maximum = fmaxf(maximum, values[i]);
+    }
+  });
+  maximum = across_row<kLanes, false>(maximum, Maximum());
+  float sum = 0.0f;
+  row.each([&](Values& values, int) {
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) {
+      values.set(i, __expf(values[i] - maximum));
+      sum += values[i];
+    }
+  });
+  const float factor = 1.0f / across_row<kLanes, true>(sum, Sum());
+  row.each([&](Values& values, int column) {
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) {
+      values.set(i, values[i] * factor);
+    }
+    store(out + column, values);
+  });
+}
+
+// Keeps the smallest number of vectors that holds a row, out of kLeast, 2 * kLeast, ... kMost.
+template <int kLanes, int kWidth, int kLeast, int kMost>
+void launch_short(const float* x, float* out, int64_t rows, int64_t columns) {
+  if constexpr (kLeast < kMost) {
+    if (columns > kLanes * kWidth * kLeast) {
+      launch_short<kLanes, kWidth, 2 * kLeast, kMost>(x, out, rows, columns);
+      return;
+    }
+  }
+  constexpr int kRows = kShortThreads / kLanes;
+  short_rows_kernel<kLanes, kWidth, kLeast>
+      <<<blocks_for(divide_up(rows, kRows)), dim3(kLanes, kRows), 0, c10::cuda::getCurrentCUDAStream()>>>(
+          x, out, rows, static_cast<int>(columns));
+  C10_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
 }  // namespace
@@ -260,10 +324,13 @@ at::Tensor softmax(const at::Tensor& x) {
   }
   const float* from = x.const_data_ptr<float>();
   float* to = out.mutable_data_ptr<float>();
-  if (columns % 4 == 0 && is_aligned(from) && is_aligned(to)) {
-    launch<float4>(from, to, rows, columns);
+  const bool vectors = fill_vectors<float>(columns, {x, out});
+  if (columns <= 1024) {
+    (vectors ? launch_short<kWarpSize, 4, 1, 8> : launch_short<kWarpSize, 1, 8, 32>)(from, to, rows, columns);
+  } else if (columns <= 4096) {
+    (vectors ? launch_short<kShortThreads, 4, 4, 4> : launch_short<kShortThreads, 1, 16, 16>)(from, to, rows, columns);
   } else {
-    launch<float>(from, to, rows, columns);
+    (vectors ? launch<float4> : launch<float>)(from, to, rows, columns);
   }
   return out;
 }
