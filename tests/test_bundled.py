@@ -58,13 +58,14 @@ def test_a_bundled_solution_passes_on_the_cpu(run: Run, name: str, shape: str) -
 
 @pytest.mark.parametrize(("problem", "sizes"), [
     *(("gemm_bias_gelu", {"TOKENS": tokens, "WIDTH": 264, "HIDDEN": 72}) for tokens in (1, 16, 27, 48, 61)),
-    *(("softmax", {"ROWS": 9, "COLUMNS": columns}) for columns in (197, 1000, 2049, 4096)),
+    *(("softmax", {"ROWS": 9, "COLUMNS": columns}) for columns in (197, 1000, 2049, 4096, 92160)),
+    *(("softmax", {"ROWS": rows, "COLUMNS": columns}) for rows, columns in ((1, 40001), (2, 530000), (2, 530001))),
     ("layer_norm", {"ROWS": 9, "COLUMNS": 1600}),
 ])
 def test_kernels_for_sizes_that_no_shape_has_pass_on_the_cpu(
     cache: Path, tmp_path: Path, problem: str, sizes: dict[str, int]
 ) -> None:
-    """Few rows of a product in tiles of 16 to 64, and short rows in a warp or a small block, whole and partial."""
+    """Few rows of a product in tiles of 16 to 64, short rows in a warp or a small block, and long ones in parts."""
     changed = [part for name, size in sizes.items() for part in ("--set", f"{name}={size}")]
     run = run_eval(f"{problem}/fast", *changed, "--device", "cpu", "--check", "--cache", cache,
                    out=tmp_path / "out.jsonl")

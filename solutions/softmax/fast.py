@@ -18,6 +18,10 @@ an SM under way. Maxima and sums of the threads meet by shuffles and in shared m
 A GPU with less shared memory reads more tiles twice. A thread touches only what it stored itself, so that the tiles
 need no barrier. A row whose length is no multiple of four, or a misaligned tensor, is done with vectors of one value.
 
+A few long rows would leave most SMs idle. Their parts, at most 8192 values each, go to blocks of 256 threads: a first
+kernel writes the maximum and the sum of each part, a second one puts those of its row together and scales its part,
+which it reads again from L2.
+
 Rows of up to 4096 values, such as attention scores, would leave most of such a block idle, and one that has an SM to
 itself hides no latency. They stay in the registers of a warp, up to 1024 values, or of a block of 256 threads, many of
 which share an SM. Forward only: no gradient is recorded.
@@ -36,6 +40,7 @@ CUDA_SOURCE = r"""
 #include <cfloat>
 #include <limits>
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <c10/cuda/CUDAGuard.h>
 
@@ -241,14 +246,15 @@ void launch(const float* x, float* out, int64_t rows, int64_t columns) {
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
-constexpr int kShortThreads = 256;  // a block of short rows
+constexpr int kShortThreads = 256;  // a block of short rows, or of parts of long ones
+constexpr int64_t kLong = 32768;    // shorter rows are too fast for two kernels
 
-template <int kLanes, bool kAgain, typename Operation>
+template <int kLanes, typename Operation>
 __device__ __forceinline__ float across_row(float value, Operation operation) {
   if constexpr (kLanes == kWarpSize) {
     return across_lanes(value, operation);
   } else {
-    return across_block<kLanes, kAgain>(value, operation);
+    return across_block<kLanes>(value, operation);
   }
 }
 
@@ -271,7 +277,7 @@ __global__ void __launch_bounds__(kShortThreads) short_rows_kernel(
       maximum = fmaxf(maximum, values[i]);
     }
   });
-  maximum = across_row<kLanes, false>(maximum, Maximum());
+  maximum = across_row<kLanes>(maximum, Maximum());
   float sum = 0.0f;
   row.each([&](Values& values, int) {
 #pragma unroll
@@ -280,7 +286,7 @@ __global__ void __launch_bounds__(kShortThreads) short_rows_kernel(
       sum += values[i];
     }
   });
-  const float factor = 1.0f / across_row<kLanes, true>(sum, Sum());
+  const float factor = 1.0f / across_row<kLanes>(sum, Sum());
   row.each([&](Values& values, int column) {
 #pragma unroll
     for (int i = 0; i < kWidth; ++i) {
@@ -288,6 +294,91 @@ __global__ void __launch_bounds__(kShortThreads) short_rows_kernel(
     }
     store(out + column, values);
   });
+}
+
+// The maximum of a part of a row, and the sum of exp(value - maximum) over the part.
+struct Part {
+  float maximum;
+  float sum;
+};
+
+struct Together {
+  __device__ __forceinline__ Part operator()(const Part& one, const Part& other) const {
+    const float maximum = fmaxf(one.maximum, other.maximum);
+    return {maximum, one.sum * __expf(one.maximum - maximum) + other.sum * __expf(other.maximum - maximum)};
+  }
+};
+
+// The part of a row that a block has, as a row of its own: a block along y is a row, one along x a part.
+template <int kWidth, int kKept>
+__device__ __forceinline__ auto keep_part(const float* x, int columns) {
+  constexpr int kPart = kShortThreads * kWidth * kKept;
+  const int first = static_cast<int>(blockIdx.x) * kPart;
+  const float* const part = x + int64_t{blockIdx.y} * columns + first;
+  return keep_row<kShortThreads, kWidth, kKept>(
+      min(columns - first, kPart), [=](int column) { return load<kWidth>(part + column); });
+}
+
+template <int kWidth, int kKept>
+__global__ void __launch_bounds__(kShortThreads) parts_kernel(const float* __restrict__ x, Part* parts, int columns) {
+  using Values = Vector<float, kWidth>;
+  auto row = keep_part<kWidth, kKept>(x, columns);
+  float maximum = -FLT_MAX;
+  row.each([&](const Values& values, int) {
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) {
+      maximum = fmaxf(maximum, values[i]);
+    }
+  });
+  maximum = across_block<kShortThreads>(maximum, Maximum());
+  float sum = 0.0f;
+  row.each([&](const Values& values, int) {
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) {
+      sum += __expf(values[i] - maximum);
+    }
+  });
+  sum = across_block<kShortThreads>(sum, Sum());
+  if (threadIdx.x == 0) {
+    parts[int64_t{blockIdx.y} * gridDim.x + blockIdx.x] = {maximum, sum};
+  }
+}
+
+template <int kWidth, int kKept>
+__global__ void __launch_bounds__(kShortThreads) scale_parts_kernel(
+    const float* __restrict__ x, const Part* __restrict__ parts, float* __restrict__ out, int columns) {
+  using Values = Vector<float, kWidth>;
+  auto row = keep_part<kWidth, kKept>(x, columns);
+  parts += int64_t{blockIdx.y} * gridDim.x;
+  Part whole = {-FLT_MAX, 0.0f};
+  for (unsigned int i = threadIdx.x; i < gridDim.x; i += kShortThreads) {
+    whole = Together()(whole, parts[i]);
+  }
+  whole = across_block<kShortThreads>(whole, Together());
+  const float factor = 1.0f / whole.sum;
+  out += int64_t{blockIdx.y} * columns + static_cast<int>(blockIdx.x) * kShortThreads * kWidth * kKept;
+  row.each([&](Values& values, int column) {
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) {
+      values.set(i, __expf(values[i] - whole.maximum) * factor);
+    }
+    store(out + column, values);
+  });
+}
+
+template <int kWidth, int kKept>
+void launch_parts(const at::Tensor& x, at::Tensor& out) {
+  const int columns = static_cast<int>(x.size(1));
+  const unsigned int count = blocks_for(divide_up(columns, kShortThreads * kWidth * kKept));
+  const dim3 blocks(count, static_cast<unsigned int>(x.size(0)));
+  const at::Tensor parts = at::empty({x.size(0), count, 2}, x.options());
+  Part* const between = reinterpret_cast<Part*>(parts.mutable_data_ptr<float>());
+  const auto stream = c10::cuda::getCurrentCUDAStream();
+  parts_kernel<kWidth, kKept><<<blocks, kShortThreads, 0, stream>>>(x.const_data_ptr<float>(), between, columns);
+  C10_CUDA_KERNEL_LAUNCH_CHECK();
+  scale_parts_kernel<kWidth, kKept><<<blocks, kShortThreads, 0, stream>>>(
+      x.const_data_ptr<float>(), between, out.mutable_data_ptr<float>(), columns);
+  C10_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
 // Keeps the smallest number of vectors that holds a row, out of kLeast, 2 * kLeast, ... kMost.
@@ -329,6 +420,12 @@ at::Tensor softmax(const at::Tensor& x) {
     (vectors ? launch_short<kWarpSize, 4, 1, 8> : launch_short<kWarpSize, 1, 8, 32>)(from, to, rows, columns);
   } else if (columns <= 4096) {
     (vectors ? launch_short<kShortThreads, 4, 4, 4> : launch_short<kShortThreads, 1, 16, 16>)(from, to, rows, columns);
+  } else if (columns > kLong && rows <= multiprocessors(x.get_device()) / 2) {
+    if (x.numel() > 1 << 20) {
+      (vectors ? launch_parts<4, 8> : launch_parts<1, 32>)(x, out);
+    } else {  // smaller parts, so that all SMs have some
+      (vectors ? launch_parts<4, 1> : launch_parts<1, 4>)(x, out);
+    }
   } else {
     (vectors ? launch<float4> : launch<float>)(from, to, rows, columns);
   }
