@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,15 @@ def test_a_judge_that_is_killed_in_its_start_is_replaced(deaths: int, starts: in
 def test_a_judge_that_never_starts_is_a_device_that_cannot_be_used() -> None:
     with pytest.raises(NoDevice, match="the judge could not start: its last words"):
         Mortal(MOST_STARTS).open(SETTINGS)
+
+
+@pytest.mark.parametrize("deaths", [0, MOST_STARTS - 1, MOST_STARTS])
+def test_a_judge_that_does_not_start_again_is_a_device_that_cannot_be_used(deaths: int) -> None:
+    worker = Mortal(0)
+    worker.open(SETTINGS)
+    worker._deaths = deaths
+    with pytest.raises(NoDevice, match="its last words") if deaths == MOST_STARTS else nullcontext():
+        worker._restart()
 
 
 class Loader:

@@ -43,11 +43,7 @@ class DeviceWorker:
     def open(self, settings: Settings) -> Hello:
         """Sends the settings to the judge and returns its reply. Raises NoDevice if the device cannot be used."""
         self._settings = replace(settings, device="cuda:0") if self._gpu else settings
-        try:
-            hello = self._greet()
-        except JudgeDied as error:
-            last = self._judge.log().rpartition("\n")[2] or "it printed nothing"
-            raise NoDevice(f"the judge could not start: {last}; {_why_no_torch()}") from error
+        hello = self._greet()
         self.device, self.environment = self._label or hello.device, hello.environment
         return replace(hello, device=self.device)
 
@@ -151,7 +147,7 @@ class DeviceWorker:
     def _greet(self) -> Hello:
         """Returns the reply of the started judge to its settings. A judge that dies before is replaced.
 
-        Raises JudgeDied if the last one dies, too, and NoDevice.
+        Raises NoDevice if the last one dies, too, or if the device cannot be used.
         """
         for _ in range(MOST_STARTS - 1):
             try:
@@ -159,7 +155,11 @@ class DeviceWorker:
             except JudgeDied:
                 self._judge.kill()
                 self._judge = self._start()
-        return self._judge.hello(self._settings)
+        try:
+            return self._judge.hello(self._settings)
+        except JudgeDied as error:
+            last = self._judge.log().rpartition("\n")[2] or "it printed nothing"
+            raise NoDevice(f"the judge could not start: {last}; {_why_no_torch()}") from error
 
 
 def _why_no_torch() -> str:
