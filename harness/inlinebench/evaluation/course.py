@@ -117,7 +117,7 @@ class Course:
         self._calls = calls = Calls(
             workload, tools, self._candidate, requests=self._requests, draws=self._draws,
             comparing=Comparing(workload, self._reference, checker), timings=self._timings)
-        # Of a further attempt, with the solution's own weights, only matters whether it passes.
+        # What matters of a further attempt, with the solution's own weights, is whether it passes.
         calls.remarks, calls.explains = transfer, calls.explains and transfer and self._job.explains
         self._summarize = lambda: checker.summary(loaded.weights, sorted(calls.notes))
         if self._brief:
@@ -204,25 +204,21 @@ class Course:
         if self.attempt.timing is None or self._tools.settings.trust or not comparable:
             return
         self._tools.progress("timing the reference alone")
-        reason = ""
-        if self._timings.seems_slowed_down(self._times_alone(ALONE_S)):
-            # Or its times depend on the inputs, and those of its last call are of one kind.
-            kinds = self._workload.source.kinds
-            reason = self._timings.compare_alone(
-                {str(kind): self._times_alone(ALONE_S / len(kinds), kind) for kind in kinds},
-                self._reference.synchronises)
+        kinds, reason = self._workload.source.kinds, ""
+        kind = self._draws.secret.choice(kinds)  # the times may depend on the inputs
+        if self._timings.seems_slowed_down(str(kind), self._times_alone(kind, ALONE_S)):
+            alone = {str(each): self._times_alone(each, ALONE_S / len(kinds)) for each in kinds}
+            reason = self._timings.compare_alone(alone, self._reference.synchronises)
         reason = reason or self._compare_held()
         self.attempt.timing = None if reason else self.timing()
         if reason:
             raise Failed(Verdict.REJECTED, reason)
 
-    def _times_alone(self, seconds: float, kind: Variant | None = None) -> list[float]:
-        """Returns times of the reference in ms on new inputs of a kind, or on those of its last call."""
-        if kind is not None:
-            call = self._draws.next(variant=kind)
-            mutated = self._workload.probed.mutated
-            tensors = [tensor.clone() if index in mutated else tensor for index, tensor in enumerate(call.tensors)]
-            self._reference.run(tensors, call.non_tensors, call.random_seed, blocked=True)
+    def _times_alone(self, kind: Variant, seconds: float) -> list[float]:
+        """Returns times of the reference in ms on new inputs of a kind."""
+        call, mutated = self._draws.next(variant=kind), self._workload.probed.mutated
+        tensors = [tensor.clone() if index in mutated else tensor for index, tensor in enumerate(call.tensors)]
+        self._reference.run(tensors, call.non_tensors, call.random_seed, blocked=True)
         begin, alone = time.monotonic(), list[float]()
         while len(alone) < FEWEST_ALONE or (len(alone) < MOST_ALONE and time.monotonic() - begin < seconds):
             alone.append(self._timings.of_reference(self._reference.run_again()))

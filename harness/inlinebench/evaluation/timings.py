@@ -172,9 +172,10 @@ class Timings:
         return {kind for kind, needed in calls_needed(ratios).items()
                 if len(ratios[kind]) < needed and made[kind] < needed + SPARE}
 
-    def seems_slowed_down(self, alone: Sequence[float]) -> bool:
-        """Whether the reference's times in ms beside the candidate are longer than some from after it."""
-        return slowed_down(self._references[1:], alone, SLOWDOWN, SLOWDOWN_SLACK_MS) is not None
+    def seems_slowed_down(self, kind: str, alone: Sequence[float]) -> bool:
+        """Whether the reference's times in ms on a kind of inputs seem longer beside the candidate than after it."""
+        beside = [time for time, each in zip(self._references[1:], self._variants, strict=True) if each == kind]
+        return not beside or slowed_down(beside, alone, SLOWDOWN, SLOWDOWN_SLACK_MS) is not None
 
     def compare_alone(self, alone: Mapping[str, Sequence[float]], synchronises: bool) -> str:
         """Compares the reference's times in ms from after the candidate, on each kind of inputs, with those beside it.
