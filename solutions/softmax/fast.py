@@ -247,7 +247,9 @@ void launch(const float* x, float* out, int64_t rows, int64_t columns) {
 }
 
 constexpr int kShortThreads = 256;  // a block of short rows, or of parts of long ones
-constexpr int64_t kLong = 32768;    // shorter rows are too fast for two kernels
+constexpr int64_t kOfWarp = 1024;   // values of a row that a warp keeps
+constexpr int64_t kOfBlock = 4096;  // values of a row that such a block keeps
+constexpr int64_t kLong = 32768;    // shorter rows stay in the registers of a block of kThreads
 
 template <int kLanes, typename Operation>
 __device__ __forceinline__ float across_row(float value, Operation operation) {
@@ -256,6 +258,18 @@ __device__ __forceinline__ float across_row(float value, Operation operation) {
   } else {
     return across_block<kLanes>(value, operation);
   }
+}
+
+template <int kWidth, typename Row>
+__device__ __forceinline__ float largest_of(Row& row) {
+  float maximum = -FLT_MAX;
+  row.each([&](const Vector<float, kWidth>& values, int) {
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) {
+      maximum = fmaxf(maximum, values[i]);
+    }
+  });
+  return maximum;
 }
 
 // Each row has kLanes threads along x, a warp or a whole block, each of which keeps kKept vectors of kWidth values.
@@ -270,14 +284,7 @@ __global__ void __launch_bounds__(kShortThreads) short_rows_kernel(
   x += own * columns;
   out += own * columns;
   auto row = keep_row<kLanes, kWidth, kKept>(columns, [=](int column) { return load<kWidth>(x + column); });
-  float maximum = -FLT_MAX;
-  row.each([&](const Values& values, int) {
-#pragma unroll
-    for (int i = 0; i < kWidth; ++i) {
-      maximum = fmaxf(maximum, values[i]);
-    }
-  });
-  maximum = across_row<kLanes>(maximum, Maximum());
+  const float maximum = across_row<kLanes>(largest_of<kWidth>(row), Maximum());
   float sum = 0.0f;
   row.each([&](Values& values, int) {
 #pragma unroll
@@ -323,14 +330,7 @@ template <int kWidth, int kKept>
 __global__ void __launch_bounds__(kShortThreads) parts_kernel(const float* __restrict__ x, Part* parts, int columns) {
   using Values = Vector<float, kWidth>;
   auto row = keep_part<kWidth, kKept>(x, columns);
-  float maximum = -FLT_MAX;
-  row.each([&](const Values& values, int) {
-#pragma unroll
-    for (int i = 0; i < kWidth; ++i) {
-      maximum = fmaxf(maximum, values[i]);
-    }
-  });
-  maximum = across_block<kShortThreads>(maximum, Maximum());
+  const float maximum = across_block<kShortThreads>(largest_of<kWidth>(row), Maximum());
   float sum = 0.0f;
   row.each([&](const Values& values, int) {
 #pragma unroll
@@ -416,9 +416,9 @@ at::Tensor softmax(const at::Tensor& x) {
   const float* from = x.const_data_ptr<float>();
   float* to = out.mutable_data_ptr<float>();
   const bool vectors = fill_vectors<float>(columns, {x, out});
-  if (columns <= 1024) {
+  if (columns <= kOfWarp) {
     (vectors ? launch_short<kWarpSize, 4, 1, 8> : launch_short<kWarpSize, 1, 8, 32>)(from, to, rows, columns);
-  } else if (columns <= 4096) {
+  } else if (columns <= kOfBlock) {
     (vectors ? launch_short<kShortThreads, 4, 4, 4> : launch_short<kShortThreads, 1, 16, 16>)(from, to, rows, columns);
   } else if (columns > kLong && rows <= multiprocessors(x.get_device()) / 2) {
     if (x.numel() > 1 << 20) {

@@ -67,7 +67,7 @@ class Baselines:
         random_seed: int,
     ) -> Sample:
         probed, blocking = self._workload.probed, self._limits[name]
-        own = [tensor.clone() if index in probed.mutated else tensor for index, tensor in enumerate(tensors)]
+        own = self._workload.for_reference(tensors)
         arguments = probed.input_form.arguments(own, non_tensors)
         seed_all(random_seed)
         limit = blocking.limit_ms

@@ -77,8 +77,7 @@ class Comparing:
         the reference is queued behind the blocking kernel; with `thorough` all elements are judged by the rule. Raises
         Differs and ProblemError.
         """
-        mutated = self._workload.probed.mutated
-        tensors = [tensor.clone() if index in mutated else tensor for index, tensor in enumerate(call.tensors)]
+        tensors, mutated = self._workload.for_reference(call.tensors), self._workload.probed.mutated
         states_before = self._reference.states()
         output, sample = self._reference.run(tensors, call.non_tensors, call.random_seed, blocked=blocked)
         failure = self._checker.check(CallCheck(

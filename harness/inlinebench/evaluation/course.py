@@ -216,8 +216,8 @@ class Course:
 
     def _times_alone(self, kind: Variant, seconds: float) -> list[float]:
         """Returns times of the reference in ms on new inputs of a kind."""
-        call, mutated = self._draws.next(variant=kind), self._workload.probed.mutated
-        tensors = [tensor.clone() if index in mutated else tensor for index, tensor in enumerate(call.tensors)]
+        call = self._draws.next(variant=kind)
+        tensors = self._workload.for_reference(call.tensors)
         self._reference.run(tensors, call.non_tensors, call.random_seed, blocked=True)
         begin, alone = time.monotonic(), list[float]()
         while len(alone) < FEWEST_ALONE or (len(alone) < MOST_ALONE and time.monotonic() - begin < seconds):

@@ -36,9 +36,9 @@ SLOWDOWN, SLOWDOWN_SLACK_MS = 0.05, 0.005
 """How much slower the reference may be next to a candidate: a share for clocks and temperature, and ms for noise."""
 FAR_SLOWDOWN, FAR_SLOWDOWN_MS = 0.25, 0.01
 """Beyond this, no disturbance explains that it is slower."""
-COMPARED = (0.5, 0.75)
-"""The quantiles of the reference's times that are compared. A speedup is over neighbouring calls, so work that slows
-down some of them can change it without changing the median."""
+COMPARED = {0.5: "", 0.75: "the slowest quarter of its calls took at least "}
+"""The quantiles of the reference's times that are compared, and how messages name them. A speedup is over neighbouring
+calls, so work that slows down some of them can change it without changing the median."""
 SPARE = 8
 """How many calls on a kind of inputs may be unusable before it gets no more of them. A tenth of the calls is unusable
 by design: that 9 of the first 11 calls of a kind are has a probability of 5e-8."""
@@ -191,8 +191,7 @@ class Timings:
             return ""
         far = slowed_down(beside, like, FAR_SLOWDOWN, FAR_SLOWDOWN_MS)
         share = share if far is None else far
-        which = "" if share == 0.5 else "the slowest quarter of its calls took at least "
-        slowed = (f"{which}{quantile(beside, share):.4g} ms while the solution's process existed, "
+        slowed = (f"{COMPARED[share]}{quantile(beside, share):.4g} ms while the solution's process existed, "
                   f"{quantile(like, share):.4g} ms after it ended")
         if far is not None and not synchronises:
             return self.in_doubt(f"the reference was slowed down: {slowed}")

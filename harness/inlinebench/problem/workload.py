@@ -177,6 +177,11 @@ class Workload:
         private = self.private(number)
         return private, self.source.write(seed, variant, private)
 
+    def for_reference(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """Returns inputs for a call of the reference: copies of those that it changes, and the others as they are."""
+        mutated = self.probed.mutated
+        return [tensor.clone() if index in mutated else tensor for index, tensor in enumerate(tensors)]
+
     def private(self, number: int) -> list[torch.Tensor]:
         """Returns the judge's private inputs of a set."""
         private = self._private[number]
