@@ -7,7 +7,8 @@ values is 16 a thread, as four independent 16-byte loads. Two blocks share an SM
 barriers or writes, the loads of the other, 32 KB, are under way. Weight and bias are 64 KB, which stay in L1.
 
 Rows of up to 2048 values have blocks of 128 threads. Those of 512 would be idle for the most part, and wait at barriers
-for the same latencies with fewer loads under way.
+for the same latencies with fewer loads under way: for 12608 rows of 768 values they take 43 us on an H200, where those
+of 128 take 23, and PyTorch 40. For a few rows, blocks of 512 are up to 0.4 us faster.
 
 The variance takes a second pass over the registers: squared distances from the mean, so that nothing cancels, however
 large the mean. Longer rows, up to 2^30 values, are read once for each pass, as are rows that don't all begin at a
