@@ -139,7 +139,7 @@ class Timings:
     def solution_ms(self) -> float | None:
         """Returns the solution's median time so far in ms, or None without a usable time.
 
-        It is that of the slowest kind of inputs, if the times depend on the inputs.
+        It is that of the kind of inputs with the lowest speedups, if they depend on the inputs.
         """
         kind = self.slowest_inputs()
         used = self._used() if kind is None else self._by_inputs()[kind][0]
@@ -245,9 +245,9 @@ class Timings:
             flags.append("the clock's overhead in the solution's process could not be measured: the judge's overhead "
                          "was subtracted")
         if deciding is not None:
-            others = median([time for kind, (times, _) in by_inputs.items() if kind != deciding for time in times])
-            flags.append(f"the times depend on the inputs: the slowest inputs count ({deciding}), "
-                         f"{solution.median:.4g} ms; {others:.4g} ms on the others")
+            others = median([ratio for kind, (_, each) in by_inputs.items() if kind != deciding for ratio in each])
+            flags.append(f"the speedup depends on the inputs: the lowest counts ({deciding}), {speedup.median:.3g}; "
+                         f"{others:.3g} on the others")
         if few := [kind for kind in self.kinds if len(by_inputs.get(kind, ((), ()))[0]) < FEWEST]:
             flags.append(f"the times do not cover all inputs: too few calls could be timed on inputs {', '.join(few)}")
         if self.least_ms > median(used):
@@ -299,11 +299,10 @@ class Timings:
         return summarize(known, self.other_processes, self._variants)
 
     def _of_reference(self, kind: str | None) -> list[float]:
-        """Returns the reference's times that count. If only those alone do, it returns those on a kind of inputs, or on
-        all."""
-        if not self._alone:
-            return self._references[1:]
-        return [time for each, times in self._alone.items() if kind in (None, each) for time in times]
+        """Returns the reference's times that count, on a kind of inputs, or on all."""
+        if self._alone:
+            return [time for each, times in self._alone.items() if kind in (None, each) for time in times]
+        return [time for each, time in zip(self._variants, self._references[1:], strict=True) if kind in (None, each)]
 
     def _speedup(self, ratios: list[float], times: list[float], kind: str | None) -> Spread:
         """Returns the speedup on a kind of inputs, or on all, from the paired ratios, or from the solution's times in

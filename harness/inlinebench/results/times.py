@@ -198,8 +198,8 @@ class Timing:
     baselines: tuple[Baseline, ...] = ()
     """The library solution of the problem and the baselines that `--baseline` names, if they have times."""
     inputs: tuple[InputKind, ...] = ()
-    """The times by kind of inputs, if they depend on the inputs. The first one decides: `solution_ms`, `speedup` and
-    the baselines are those of its calls."""
+    """The times by kind of inputs, if the speedup depends on them. The first one decides: `reference_ms`,
+    `solution_ms`, `speedup` and the baselines are those of its calls."""
     passes: tuple[PassTimes, ...] = ()
     """The times of forward and backward apart, in the same calls; empty for calls without a backward, and where other
     times replace those of the calls, as a flag says."""
