@@ -41,8 +41,8 @@ namespace {
 constexpr int kThreadsIfLong = 512;
 constexpr int kThreadsIfShort = 128;
 constexpr int kThreadsOfSm = 1024;
-constexpr int kMostKept = 4;  // vectors a thread
-constexpr int64_t kShort = kThreadsIfShort * kMostKept * kFull<float>;
+constexpr int kMostKept = 8;  // vectors a thread
+constexpr int64_t kShort = 2048;  // values of a row
 
 // One block a row.
 template <int kThreads, int kWidth, int kKept>
