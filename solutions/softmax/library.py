@@ -6,8 +6,10 @@ TorchInductor computes maximum and sum of a long row in one pass, where the eage
 import torch
 from torch import nn
 
+torch._dynamo.config.recompile_limit = 64  # the default of 8 leaves sizes of a set uncompiled
 
-@torch.compile(dynamic=False)
+
+@torch.compile(dynamic=False, fullgraph=True)
 def softmax(x: torch.Tensor) -> torch.Tensor:
     return torch.softmax(x, dim=-1)
 

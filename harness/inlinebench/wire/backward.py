@@ -18,6 +18,8 @@ from inlinebench.wire.tree import flatten, structure_differs, unflatten
 
 NO_GRADIENT = "no gradient: "
 """How a note of a candidate begins that says which gradients of a call were None."""
+MOST_COMPILED = 256
+"""For how many shapes `torch.compile` compiles the code of a model: more than a set has workloads."""
 
 
 class NotDifferentiable(Exception):
@@ -194,8 +196,10 @@ def compiled(model: torch.nn.Module, mode: str | None) -> torch.nn.Module:
     """Returns a model that `torch.compile` compiles, with its backward if it has one.
 
     It is compiled for the shapes of its inputs. By default, Dynamo compiles code that it has met with other shapes for
-    any shape, also in another module of the same file, and the result may be slower.
+    any shape, also in another module of the same file, and the result may be slower. It also compiles the same code for
+    eight shapes at most, and then runs it without compiling it.
     """
+    torch._dynamo.config.recompile_limit = MOST_COMPILED
     inner = model.model if isinstance(model, ForwardBackward) else model
     fast = cast(torch.nn.Module, torch.compile(inner, mode=mode, dynamic=False))
     if not isinstance(model, ForwardBackward):
