@@ -64,7 +64,7 @@ class OutsideClock:
 
 
 class Session:
-    """Held calls of a solution that reports 1 ms, as the judge's clock does."""
+    """Held calls of a solution that claims 1 ms, as the judge's clock does."""
 
     def __init__(self, folder: Path, seed: int = 1) -> None:
         made = workload(folder)
@@ -76,7 +76,7 @@ class Session:
         self.thorough: list[int] = []
 
     def measure(self) -> set[str]:
-        return self.calls.measure(1.0, (), self.check)
+        return self.calls.measure(dict.fromkeys(map(str, self.kinds), 1.0), (), self.check)
 
     def check(self, call: Drawn, answer: Answer, what: str, *, thorough: bool = False) -> None:
         assert what == "a held call"
@@ -95,7 +95,7 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
 def test_inputs_are_not_written_before_the_call_is_asked_for(session: Session) -> None:
     assert session.measure() == {"copied"}
     times = session.calls.decide()
-    assert times is not None and times.judged_ms is None and len(times.after) == QUIET
+    assert times is not None and times.judged is None and len(times.after) == QUIET
     assert len(session.checked) == len(times), "every call is compared"
 
 

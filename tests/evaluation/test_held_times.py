@@ -53,8 +53,13 @@ class Machine:
         return [self.stand_in() for _ in range(QUIET)]
 
 
+def claims(ms: float, **others: float) -> dict[str, float]:
+    """The same claim on each kind of inputs but for `others`, in ms."""
+    return dict.fromkeys(KINDS, ms) | others
+
+
 def held(
-    reported: float, true: Callable[[str], float] | float, seed: int = 0, *, slowed: float = 0.0,
+    claimed: float | dict[str, float], true: Callable[[str], float] | float, seed: int = 0, *, slowed: float = 0.0,
     noise: float = 0.005, quiet: bool = True
 ) -> HeldTimes:
     """Makes calls of a solution that takes `true` ms until more would not help.
@@ -62,7 +67,8 @@ def held(
     `slowed` is by how many ms work of the solution's slows down the stand-in.
     """
     machine, idle = Machine(seed, noise=noise), Machine(-1 - seed, noise=noise)
-    found = HeldTimes(reported, KINDS, idle.quiet() if quiet else ())
+    claimed_ms = claimed if isinstance(claimed, dict) else claims(claimed)
+    found = HeldTimes(claimed_ms, idle.quiet() if quiet else ())
     while wanted := found.wanted:
         kind = machine.kind(wanted)
         ms = true if isinstance(true, float) else true(kind)
@@ -71,10 +77,15 @@ def held(
     return found
 
 
+def judged_ms(found: HeldTimes) -> float:
+    assert found.judged is not None
+    return found.judged.ms
+
+
 @settings(max_examples=300, deadline=None)
 @given(true=times, seed=seeds)
 def test_a_true_time_stands(true: float, seed: int) -> None:
-    assert held(true, true, seed).judged_ms is None
+    assert held(true, true, seed).judged is None
 
 
 @settings(max_examples=200, deadline=None)
@@ -85,32 +96,34 @@ def test_a_time_that_is_too_short_by_more_than_the_tolerance_is_replaced_by_the_
     reported = true * share - 0.03
     if reported <= 0:
         return
-    judged = held(reported, true, seed).judged_ms
-    assert judged is not None and true - 0.015 <= judged <= true + 0.08
+    judged = held(reported, true, seed).judged
+    assert judged is not None and judged.claimed_ms == pytest.approx(reported)
+    assert true - 0.015 <= judged.ms <= true + 0.08
 
 
 @pytest.mark.parametrize("noise", [0.003, 0.005, 0.01])
 def test_true_times_of_a_short_kernel_stand_after_few_calls(noise: float) -> None:
     made = [held(0.002, 0.002, seed, noise=noise) for seed in range(300)]
-    assert not any(found.judged_ms for found in made)
+    assert not any(found.judged for found in made)
     assert sorted(map(len, made))[150] <= 2 * FEWEST
 
 
 @pytest.mark.parametrize(("true", "hidden"), [(0.04, 0.035), (0.1, 0.035), (1.0, 0.075), (10.0, 0.6)])
 def test_more_than_tolerance_and_scatter_is_not_hidden(true: float, hidden: float) -> None:
-    assert all(held(true - hidden, true, seed).judged_ms for seed in range(200))
+    assert all(held(true - hidden, true, seed).judged for seed in range(200))
 
 
 @pytest.mark.parametrize("share", [0.5, 0.9])
 def test_times_against_the_reported_one_come_from_many_calls(share: float) -> None:
     found = held(share * 1.0, 1.0)
     assert len(found) == MOST and found.measured.calls == MOST
-    assert found.measured.low <= found.measured.median <= found.measured.high == found.judged_ms
+    assert found.judged is not None
+    assert found.measured.low <= found.measured.median <= found.measured.high == found.judged.ms
     assert len(held(1.0, 1.0)) <= FEWEST + 2
 
 
 def test_each_kind_of_inputs_is_called() -> None:
-    found = HeldTimes(1.0, ("plain", "signs"))
+    found = HeldTimes({"plain": 1.0, "signs": 1.0})
     for _ in range(MOST):
         found.add("plain", PROTOCOL_MS + 1.0, StandInTime(PROTOCOL_MS + OWN_MS, OWN_MS))
         assert "signs" in found.wanted
@@ -121,14 +134,14 @@ def test_each_kind_of_inputs_is_called() -> None:
 
 
 def test_kinds_of_inputs_that_are_too_slow_get_the_further_calls() -> None:
-    found = HeldTimes(1.0, KINDS)
+    found = HeldTimes(claims(1.0))
     while "plain" in found.wanted:
         for kind in KINDS:
             took = PROTOCOL_MS + (1.2 if kind == "signs" else 1.0)
             found.add(kind, took, StandInTime(PROTOCOL_MS + OWN_MS, OWN_MS))
-    assert found.wanted == ["signs"] and found.judged_ms == pytest.approx(1.2)
+    assert found.wanted == ["signs"] and judged_ms(found) == pytest.approx(1.2)
     found.add("signs", PROTOCOL_MS + 1.01, StandInTime(PROTOCOL_MS + OWN_MS, OWN_MS))
-    assert not found.wanted and found.judged_ms is None
+    assert not found.wanted and found.judged is None
 
 
 @pytest.mark.parametrize(("reported", "true", "contradicted"), [
@@ -142,25 +155,54 @@ def test_only_times_that_no_disturbance_explains_contradict_each_other(
 
 def test_a_kind_of_inputs_that_alone_takes_longer_decides() -> None:
     found = held(1.0, lambda kind: 1.4 if kind == "signs" else 1.0, seed=3)
-    assert found.judged_ms == pytest.approx(1.4, abs=0.02)
+    assert judged_ms(found) == pytest.approx(1.4, abs=0.02)
 
 
 def test_times_that_depend_on_the_inputs_stand_if_the_slowest_ones_are_reported() -> None:
-    assert held(1.4, lambda kind: 1.4 if kind == "signs" else 1.0).judged_ms is None
+    assert held(1.4, lambda kind: 1.4 if kind == "signs" else 1.0).judged is None
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_times_stand_that_depend_on_the_inputs_as_those_of_the_reference_do(seed: int) -> None:
+    """As with PyTorch's softmax of few long rows, which takes half as long again on some inputs."""
+    assert held(claims(0.040, signs=0.060), lambda kind: 0.060 if kind == "signs" else 0.040, seed).judged is None
+    assert held(claims(40.0, signs=60.0), lambda kind: 60.0 if kind == "signs" else 40.0, seed).judged is None
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("slow", KINDS)
+def test_a_long_claim_on_one_kind_of_inputs_hides_nothing_on_others(slow: str, seed: int) -> None:
+    true = {"plain": 1.0, "negated": 1.0, "signs": 1.5}
+    found = held(true, lambda kind: true[kind] * (1.5 if kind == slow else 1.0), seed)
+    assert found.judged is not None and found.judged.factor == pytest.approx(1.5, abs=0.05)
+
+
+def test_the_kinds_of_inputs_with_a_long_claim_are_doubtful_if_calls_on_them_take_longer() -> None:
+    assert held(claims(1.0), 1.0).doubtful == []
+    assert held(claims(1.0, signs=1.5), 1.0).doubtful == []
+    assert held(claims(1.0, signs=1.5), lambda kind: 1.5 if kind == "signs" else 1.0).doubtful == ["signs"]
+
+
+def test_a_claim_that_is_replaced_counts_no_longer() -> None:
+    """A solution that slowed down the reference on one kind of inputs claims more time on it."""
+    found = held(claims(1.0, signs=3.0), lambda kind: 3.0 if kind == "signs" else 1.0)
+    assert found.judged is None and found.doubtful == ["signs"]
+    found.claimed_ms |= {"signs": 1.0}
+    assert found.contradicted and judged_ms(found) == pytest.approx(3.0, abs=0.05)
 
 
 def test_a_solution_that_slows_down_the_stand_in_gains_at_most_the_scatter_of_quiet_ones() -> None:
-    assert held(0.06, 1.07, slowed=1.01, quiet=False).judged_ms is None, "the attack works without quiet stand-ins"
+    assert held(0.06, 1.07, slowed=1.01, quiet=False).judged is None, "the attack works without quiet stand-ins"
     for seed in range(40):
         found = held(0.06, 1.07, seed, slowed=1.01)
-        assert found.contradicted and found.judged_ms is not None and found.judged_ms >= 1.07 - 2 * DISTURBED_MS
+        assert found.contradicted and judged_ms(found) >= 1.07 - 2 * DISTURBED_MS
 
 
 @pytest.mark.parametrize("true", [0.2, 2.0, 10.0])
 @pytest.mark.parametrize("seed", range(40))
 def test_a_true_time_stands_although_the_solution_scatters_by_itself(true: float, seed: int) -> None:
     source = random.Random(-1 - seed)
-    assert held(true, lambda _: true * (1 + source.gauss(0, 0.05)), seed).judged_ms is None
+    assert held(true, lambda _: true * (1 + source.gauss(0, 0.05)), seed).judged is None
 
 
 @pytest.mark.parametrize("true", [0.05, 0.2, 1.0, 10.0])
@@ -168,14 +210,14 @@ def test_a_true_time_stands_although_the_solution_scatters_by_itself(true: float
 def test_a_solution_that_scatters_on_purpose_gains_nothing(true: float, every: int) -> None:
     count = iter(range(MOST))
     found = held(0.1 * true, lambda _: true * (12 if next(count) % every == 0 else 1))
-    assert found.judged_ms is not None and found.judged_ms >= true - 0.015
+    assert judged_ms(found) >= true - 0.015
     assert found.contradicted or true < 0.2
 
 
 def test_a_solution_that_is_slow_in_most_calls_is_not_judged_by_its_few_fast_ones() -> None:
     count = iter(range(MOST))
     found = held(0.5, lambda _: 0.5 if next(count) % 10 == 0 else 1.0)
-    assert found.judged_ms == pytest.approx(1.0, abs=0.3) and found.judged_ms > 0.6
+    assert judged_ms(found) == pytest.approx(1.0, abs=0.3) and judged_ms(found) > 0.6
 
 
 @pytest.mark.parametrize(("slow_ms", "rejected"), [(10.0, True), (1.0, False)])
@@ -185,16 +227,16 @@ def test_a_solution_that_is_fast_in_a_third_of_its_calls_gains_no_more_than_dist
     count = iter(range(MOST))
     found = held(0.5, lambda _: 0.5 if next(count) % 3 == 0 else slow_ms)
     assert found.contradicted is rejected
-    assert not rejected or found.judged_ms == pytest.approx(slow_ms, abs=0.3)
+    assert not rejected or judged_ms(found) == pytest.approx(slow_ms, abs=0.3)
 
 
 def test_half_of_the_calls_may_be_disturbed() -> None:
-    source, found = random.Random(1), HeldTimes(0.5, KINDS)
+    source, found = random.Random(1), HeldTimes(claims(0.5))
     while wanted := found.wanted:
         kind = source.choice(list(wanted))
         took = PROTOCOL_MS + 0.5 + (0.3 if len(found) % 2 else 0.0)
         found.add(kind, took, StandInTime(PROTOCOL_MS + OWN_MS, OWN_MS))
-    assert found.judged_ms is None
+    assert found.judged is None
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -202,20 +244,20 @@ def test_half_of_the_calls_may_be_disturbed() -> None:
 def test_a_machine_that_changes_its_state_says_nothing_against_a_true_time(seed: int, fast_before: bool) -> None:
     slow, fast = Machine(seed, slow_share=1.0), Machine(-1 - seed, slow_share=0.0)
     before, after = (fast, slow) if fast_before else (slow, fast)
-    found = HeldTimes(0.002, KINDS, before.quiet())
+    found = HeldTimes(claims(0.002), before.quiet())
     while wanted := found.wanted:
         found.add(slow.kind(wanted), slow.protocol() + 0.002, slow.stand_in())
     found.after = after.quiet()
-    assert found.judged_ms is None
+    assert found.judged is None
 
 
 def test_calls_are_made_until_the_time_stands_against_stand_ins_from_before_as_well() -> None:
     """A machine that was fast before the solution was loaded is slow for a while."""
     quiet = [StandInTime(PROTOCOL_MS + OWN_MS, OWN_MS)] * QUIET
-    found = HeldTimes(0.02, KINDS, quiet)
+    found = HeldTimes(claims(0.02), quiet)
     while wanted := found.wanted:
         slow = PROCESSES_MS if len(found) < 2 * FEWEST else 0.0
         found.add(min(wanted), PROTOCOL_MS + 0.02 + slow, StandInTime(PROTOCOL_MS + OWN_MS + PROCESSES_MS, OWN_MS))
     assert 2 * FEWEST < len(found) < MOST
     found.after = quiet
-    assert found.judged_ms is None
+    assert found.judged is None

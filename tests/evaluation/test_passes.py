@@ -80,7 +80,7 @@ def test_calls_with_one_pass_are_not_split() -> None:
 def test_no_split_is_given_where_other_times_replace_those_of_the_calls() -> None:
     slowed, judged = timings([both(0.5, 1.0)] * 10), timings([both(0.5, 1.0)] * 10)
     slowed.compare_alone({"as drawn": [3.0] * 3, "negated": [3.0] * 3}, synchronises=True)
-    judged.outside_ms = 3.0
+    judged.outside_factor = 2.0
     for found in (slowed, judged):
         assert summary(found).passes == () and summary(found).flags
 

@@ -338,9 +338,23 @@ def test_the_further_calls_keep_the_secret_order() -> None:
     assert next(found.missing(iter(order))) == KINDS[4]
 
 
+def test_a_call_may_take_as_long_as_the_speedup_says() -> None:
+    found = on_two_kinds()  # 1 ms and 2 ms, against 0.5 ms: the speedup is 2, as on inputs as drawn
+    claimed = found.claimed_ms(["as drawn", "negated", "never called"])
+    assert claimed == pytest.approx({"as drawn": 0.5, "negated": 1.0, "never called": 0.5})
+    assert found.claimed_ms(["negated"], {"negated": [1.2, 1.0, 1.1]}) == pytest.approx({"negated": 0.55})
+    assert timings([sample(2.0, blocked=False)] * 3).claimed_ms(["as drawn"]) == {}
+
+
+def test_the_claims_are_those_of_the_reference_alone_where_it_counts() -> None:
+    found = on_two_kinds(slowed=1.2)
+    assert found.compare_alone({"as drawn": [1.0] * 3, "negated": [2.0] * 3}, synchronises=False) == ""
+    assert found.claimed_ms(["as drawn", "negated"]) == pytest.approx({"as drawn": 0.5, "negated": 1.0})
+
+
 def test_a_time_of_the_judges_clock_replaces_the_reported_one() -> None:
     found = timings([sample(2.0, blocked=False)] * 10, synchronises=True)
-    found.outside_ms = 4.0
+    found.outside_factor = 2.0
     summary = found.summary(False, True)
     assert summary is not None
     assert (summary.solution_ms.median, summary.speedup.median) == (4.0, 1.0)

@@ -177,9 +177,8 @@ class Course:
         if timed:
             time_loops(workload, self._candidate, tools=tools, draws=self._draws, timings=self._timings,
                        check=calls.check)
-        reported = self._timings.solution_ms()
-        if self._held is not None and reported is not None:
-            calls.notes |= self._held.measure(reported, states, calls.check)
+        if self._held is not None and (claimed_ms := self._timings.claimed_ms(map(str, workload.source.kinds))):
+            calls.notes |= self._held.measure(claimed_ms, states, calls.check)
         if not settings.trust and settings.sanitize is None:
             self._check_integrity(calls)
         self._candidate.verify_stopped()
@@ -230,12 +229,19 @@ class Course:
         times = None if self._held is None else self._held.decide()
         if times is None or self._held is None:
             return ""
-        judged = times.judged_ms
-        self._timings.measured, self._timings.outside_ms = times.measured, judged
-        if judged is None or not times.contradicted or self._held.on_host:
+        # A solution could have slowed down the reference on one kind of inputs, and so claim more time on it.
+        alone = {str(kind): self._times_alone(kind, ALONE_S) for kind in self._workload.source.kinds
+                 if str(kind) in times.doubtful}
+        slowed = {kind: each for kind, each in alone.items() if self._timings.seems_slowed_down(kind, each)}
+        times.claimed_ms |= self._timings.claimed_ms(slowed, slowed)
+        judged, self._timings.measured = times.judged, times.measured
+        if judged is None:
             return ""
-        return self._timings.in_doubt(f"its times don't add up: a call takes {judged:.4g} ms by the judge's clock, but "
-                                      f"{times.reported_ms:.4g} ms were reported")
+        self._timings.outside_factor = judged.factor
+        if not times.contradicted or self._held.on_host:
+            return ""
+        return self._timings.in_doubt(f"its times don't add up: a call takes {judged.ms:.4g} ms by the judge's clock, "
+                                      f"but {judged.claimed_ms:.4g} ms were reported")
 
     def _check_integrity(self, calls: Calls) -> None:
         tools = self._tools

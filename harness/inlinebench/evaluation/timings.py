@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import cycle
 from statistics import median
+from types import MappingProxyType
 from typing import TypeVar
 
 from inlinebench.devices.cuda.state import GpuSample, busy, dropped, summarize
@@ -76,8 +77,9 @@ class Timings:
         """The time to move the compulsory bytes, except those that L2 can hold. A shorter time gets a flag."""
         self.measured: Spread | None = None
         """The time of a call in ms by the judge's own clock."""
-        self.outside_ms: float | None = None
-        """The time of a call by the judge's own clock, if it replaces the reported time."""
+        self.outside_factor: float | None = None
+        """By how much longer calls take by the judge's own clock than the solution claims, if its time replaces the
+        reported one."""
 
     def of_reference(self, sample: Sample) -> float:
         """Returns the time in ms of a call of the reference or of a baseline, without the clock's overhead."""
@@ -141,9 +143,23 @@ class Timings:
 
         It is that of the kind of inputs with the lowest speedups, if they depend on the inputs.
         """
-        kind = self.slowest_inputs()
-        used = self._used() if kind is None else self._by_inputs()[kind][0]
+        _, used, _ = self._counted()
         return median(used) if used else None
+
+    def claimed_ms(self, kinds: Iterable[str], alone: Mapping[str, Sequence[float]] = MappingProxyType({})
+                   ) -> dict[str, float]:
+        """Returns how long in ms a call takes at most on kinds of inputs, if the speedup so far is true.
+
+        It is the reference's time on these inputs over the speedup: a solution may take longer on inputs on which the
+        reference does, too. `alone` has times of the reference in ms from after the candidate, which replace those from
+        beside it. Returns nothing without a usable time.
+        """
+        deciding, used, ratios = self._counted()
+        if not used:
+            return {}
+        speedup = self._speedup(ratios, used, deciding).median
+        return {kind: median(alone.get(kind) or self._of_reference(kind) or self._of_reference(None)) / speedup
+                for kind in kinds}
 
     def ratios(self) -> list[float]:
         """Returns the paired speedups so far."""
@@ -212,6 +228,13 @@ class Timings:
                 ratios.append(reference / time)
         return found
 
+    def _counted(self) -> tuple[str | None, list[float], list[float]]:
+        """Returns the kind of inputs that decides, or None, and the usable times and the speedups that count."""
+        if (deciding := self.slowest_inputs()) is not None:
+            return deciding, *self._by_inputs()[deciding]
+        used = self._used()
+        return None, used, self.ratios() if used else []
+
     def _used(self) -> list[float]:
         return [time for time in self._usable() if time is not None]
 
@@ -225,13 +248,9 @@ class Timings:
 
         The arguments are whether the reference and the solution wait for the device themselves.
         """
-        used = self._used()
-        if not used or len(self._references) != len(self._solutions) + 1:
+        if not self._used() or len(self._references) != len(self._solutions) + 1:
             return None
-        by_inputs, deciding = self._by_inputs(), self.slowest_inputs()
-        ratios = self.ratios()
-        if deciding is not None:
-            used, ratios = by_inputs[deciding]
+        by_inputs, (deciding, used, ratios) = self._by_inputs(), self._counted()
         reference = _spread(self._of_reference(deciding))
         solution, speedup = _spread(used), self._speedup(ratios, used, deciding)
         flags = []
@@ -259,8 +278,7 @@ class Timings:
         if wall and wall.median > LAUNCH_BOUND * median(used):
             flags.append(f"launch-bound: {wall.median:.4g} ms per call in a Python loop, {median(used):.4g} ms on the "
                          "device")
-        if self.outside_ms is not None:
-            factor = self.outside_ms / solution.median
+        if (factor := self.outside_factor) is not None:
             flags.append(f"timed by the judge's clock: the solution's process reported {solution.median:.4g} ms")
             solution, speedup = _scaled(solution, factor), _scaled(speedup, 1 / factor)
         passes = self._split(deciding)
@@ -317,7 +335,7 @@ class Timings:
 
         Empty where other times replace those of the calls: the split is not known of them.
         """
-        if self._alone or self.outside_ms is not None:
+        if self._alone or self.outside_factor is not None:
             return ()
         return self._passes.summary([time is not None for time in self._usable_on(deciding)])
 

@@ -1,10 +1,10 @@
 """Makes the held calls of a candidate: pairs of a stand-in and a call of the solution, until it is known
-whether its reported time stands."""
+whether the times that it claims stand."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from inlinebench.devices.cuda.clock import GpuClock
 from inlinebench.evaluation.attempt import Tools
@@ -58,14 +58,15 @@ class HeldCalls:
             self._stand_ins.close()
             raise
 
-    def measure(self, reported_ms: float, states: tuple[str, ...], check: CompareCall) -> set[str]:
-        """Makes calls until the judge knows whether the reported time stands. Returns notes on conversions of outputs.
+    def measure(self, claimed_ms: Mapping[str, float], states: tuple[str, ...], check: CompareCall) -> set[str]:
+        """Makes calls until the judge knows whether the solution's claims stand: how long a call takes at most in ms on
+        each kind of inputs. Returns notes on conversions of outputs.
 
         A solution that cannot be held in the device's queue waits for the device, and is held on the host. `states` are
         the names of the states that the candidate gives, and `check` compares what a call wrote. Raises Failed.
         """
-        kinds, late, begin = set(map(str, self._workload.source.kinds)), 0, time.monotonic()
-        self._times = HeldTimes(reported_ms, kinds, self._before)
+        late, begin = 0, time.monotonic()
+        self._times = HeldTimes(claimed_ms, self._before)
         while (wanted := self._times.wanted) and (not self._times.sufficient or time.monotonic() - begin < LONGEST_S):
             self._tools.progress(f"held call {len(self._times) + 1}")
             buffer_set = self._draws.next_set()
@@ -78,7 +79,7 @@ class HeldCalls:
                 raise NoTime(f"the GPU or this machine is too busy: the judge released {late} calls too late to time "
                              "them; try again on an idle one")
             if stand_in is not None:  # not the machine, but the solution was late
-                self._times, self._on_host = HeldTimes(reported_ms, kinds), True
+                self._times, self._on_host = HeldTimes(claimed_ms), True
         return self._notes
 
     def decide(self) -> HeldTimes | None:

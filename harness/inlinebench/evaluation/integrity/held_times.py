@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
+from typing import TypeVar
 
 from inlinebench.results.times import Spread
 
+Item = TypeVar("Item")
+
 TOLERANCE, SLACK_MS = 0.04, 0.01
-"""By how much the judge's time may be longer than the reported one: the larger of a share and ms."""
+"""By how much the judge's time may be longer than the claimed one: the larger of a share and ms."""
 FAR_FACTOR, FAR_SLACK_MS = 2.0, 0.1
 """Beyond this factor and so many ms more, no disturbance explains the difference."""
 FEWEST, MOST = 12, 64
@@ -30,8 +33,31 @@ class StandInTime:
     """A call that is not held, by the clock of its process, which runs no foreign code."""
 
 
+@dataclass(frozen=True)
+class JudgedTime:
+    """The judge's time of a call in ms, with that which the solution claims."""
+
+    ms: float
+    claimed_ms: float
+
+    @property
+    def factor(self) -> float:
+        """How many times the claimed time the judge's is."""
+        return self.ms / self.claimed_ms
+
+    @property
+    def too_long(self) -> bool:
+        """Whether it is longer than the tolerance allows."""
+        return self.ms > max((1 + TOLERANCE) * self.claimed_ms, self.claimed_ms + SLACK_MS)
+
+    @property
+    def far_ms(self) -> float:
+        """By how many ms it is longer than what a disturbance explains; negative if it is not."""
+        return self.ms - (FAR_FACTOR * self.claimed_ms + FAR_SLACK_MS)
+
+
 class HeldTimes:
-    """The judge's known times of a solution against the reported one.
+    """The judge's known times of a solution against those that it claims.
 
     The judge's time is by how much held calls take longer than those of a stand-in, which alternate with them, plus the
     stand-in's own time. Other work on the machine and changes between processes make some calls longer, by tens of µs,
@@ -45,17 +71,17 @@ class HeldTimes:
     the solution ended still stands when the later ones are known.
 
     Args:
-        reported_ms: the time that the solution's process reported, that of its slowest kind of inputs.
-        kinds: all kinds of inputs.
+        claimed_ms: how long a call takes at most on each kind of inputs, if the reported speedup is true.
         before: quiet stand-ins, from before the solution was loaded. Empty if there are none.
     """
 
-    def __init__(self, reported_ms: float, kinds: Collection[str], before: Sequence[StandInTime] = ()) -> None:
-        self.reported_ms = reported_ms
+    def __init__(self, claimed_ms: Mapping[str, float], before: Sequence[StandInTime] = ()) -> None:
+        self.claimed_ms = dict(claimed_ms)
+        """The claims, which may be replaced when more is known of the reference."""
         self._before = before
         self.after: Sequence[StandInTime] = ()
         """Quiet stand-ins from after the solution's end, as soon as they are known."""
-        self._took: dict[str, list[float]] = {kind: [] for kind in kinds}
+        self._took: dict[str, list[float]] = {kind: [] for kind in claimed_ms}
         self._stand_ins: list[StandInTime] = []
 
     def add(self, kind: str, took_ms: float, stand_in: StandInTime) -> None:
@@ -73,61 +99,68 @@ class HeldTimes:
 
     @property
     def wanted(self) -> Collection[str]:
-        """The kinds of inputs of which a call would help: it is missing, or may clear the reported time. Empty if the
-        reported time stands, or if there are enough calls against it."""
+        """The kinds of inputs of which a call would help: it is missing, or may clear the claimed time. Empty if the
+        claims stand, or if there are enough calls against them."""
         if not self.sufficient:
             return [kind for kind, took in self._took.items() if len(took) < FEWEST_OF_A_KIND] or list(self._took)
-        if len(self) >= MOST or self.judged_ms is None:
+        if len(self) >= MOST or self.judged is None:
             return ()
-        return [kind for kind, ms in self._by_kind().items() if self._too_long(ms)] or list(self._took)
+        return [kind for kind, judged in self._by_kind().items() if judged.too_long] or list(self._took)
+
+    @property
+    def doubtful(self) -> Collection[str]:
+        """The kinds of inputs on which calls take too long for the shortest claim of all kinds."""
+        least = min(self.claimed_ms.values())
+        return [kind for kind, judged in self._by_kind().items() if JudgedTime(judged.ms, least).too_long]
 
     @property
     def measured(self) -> Spread:
         """The judge's time in ms, from the fastest to the slowest kind of inputs around that of all calls."""
-        ms, kinds = self._time(_fastest(self._all)), self._by_kind().values()
-        return Spread(ms, min(ms, *kinds), max(ms, *kinds), len(self))
+        ms, kinds = fmean(each.ms for each in self._fastest_calls), [each.ms for each in self._by_kind().values()]
+        return Spread(max(0.0, ms), max(0.0, min(ms, *kinds)), max(0.0, ms, *kinds), len(self))
 
     @property
-    def judged_ms(self) -> float | None:
-        """The judge's time if it is too long for the reported one, and None if not.
+    def judged(self) -> JudgedTime | None:
+        """The judge's time that is the longest for its claim, if it is too long, and None if not.
 
-        It is that on the slowest kind of inputs, or of half of the calls if no disturbance explains that.
+        It is that on one kind of inputs, that of the fastest calls, or that of half of the calls if no disturbance
+        explains that.
         """
-        slowest, half = self.measured.high, self._time(median(self._all))
-        if self._far(half):
-            return max(slowest, half)
-        return slowest if self._too_long(slowest) else None
+        fastest = self._fastest_calls
+        together = JudgedTime(fmean(each.ms for each in fastest), fmean(each.claimed_ms for each in fastest))
+        found = [each for each in (together, *self._by_kind().values()) if each.too_long]
+        half = sorted(self._calls, key=lambda each: each.far_ms)[(len(self) - 1) // 2]
+        return max([*found, half] if half.far_ms > 0 else found, key=lambda each: each.factor, default=None)
 
     @property
     def contradicted(self) -> bool:
-        """Whether the judge's time is so far from the reported one that no disturbance explains it."""
-        ms = self.judged_ms
-        return ms is not None and self._far(ms)
-
-    def _far(self, ms: float) -> bool:
-        return ms > FAR_FACTOR * self.reported_ms + FAR_SLACK_MS
-
-    def _too_long(self, ms: float) -> bool:
-        return ms > max((1 + TOLERANCE) * self.reported_ms, self.reported_ms + SLACK_MS)
+        """Whether the judge's time is so far from the claimed one that no disturbance explains it."""
+        return self.judged is not None and self.judged.far_ms > 0
 
     @property
-    def _all(self) -> list[float]:
-        return [took for each in self._took.values() for took in each]
+    def _calls(self) -> list[JudgedTime]:
+        return [JudgedTime(self._time(each), self.claimed_ms[kind]) for kind, took in self._took.items()
+                for each in took]
 
-    def _by_kind(self) -> dict[str, float]:
-        return {kind: self._time(min(took)) for kind, took in self._took.items()}
+    @property
+    def _fastest_calls(self) -> list[JudgedTime]:
+        """The share of all calls that counts, the fastest for their claims."""
+        return _smallest(self._calls, key=lambda each: each.ms - each.claimed_ms)
+
+    def _by_kind(self) -> dict[str, JudgedTime]:
+        return {kind: JudgedTime(self._time(min(took)), self.claimed_ms[kind]) for kind, took in self._took.items()}
 
     def _time(self, took_ms: float) -> float:
-        """Returns the time in ms of the solution in held calls that took so long."""
-        stand_in = _fastest([each.took_ms for each in self._stand_ins])
+        """Returns the time in ms of the solution in a held call that took so long. Noise may make it negative."""
+        stand_in = fmean(_smallest([each.took_ms for each in self._stand_ins], key=float))
         quiet = [_second_longest(each) for each in (self._before, self.after) if each]
         stand_in = min(stand_in, max(quiet, default=stand_in))
-        return max(0.0, took_ms - stand_in + median(each.own_ms for each in self._stand_ins))
+        return took_ms - stand_in + median(each.own_ms for each in self._stand_ins)
 
 
-def _fastest(values: Sequence[float]) -> float:
-    """Returns the mean of the smallest values."""
-    return fmean(sorted(values)[: max(1, round(FASTEST * len(values)))])
+def _smallest(values: Sequence[Item], key: Callable[[Item], float]) -> list[Item]:
+    """Returns the share of values that counts, the smallest ones by a key."""
+    return sorted(values, key=key)[: max(1, round(FASTEST * len(values)))]
 
 
 def _second_longest(stand_ins: Sequence[StandInTime]) -> float:
