@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import cycle
 from statistics import median
-from types import MappingProxyType
 from typing import TypeVar
 
 from inlinebench.devices.cuda.state import GpuSample, busy, dropped, summarize
@@ -146,20 +145,19 @@ class Timings:
         _, used, _ = self._counted()
         return median(used) if used else None
 
-    def claimed_ms(self, kinds: Iterable[str], alone: Mapping[str, Sequence[float]] = MappingProxyType({})
-                   ) -> dict[str, float]:
-        """Returns how long in ms a call takes at most on kinds of inputs, if the speedup so far is true.
+    def claimed_ms(self, kinds: Iterable[str]) -> dict[str, float]:
+        """Returns the solution's time so far in ms on each of these kinds of inputs, or on all if that is longer.
 
-        It is the reference's time on these inputs over the speedup: a solution may take longer on inputs on which the
-        reference does, too. `alone` has times of the reference in ms from after the candidate, which replace those from
-        beside it. Returns nothing without a usable time.
+        Few calls are on one kind, so a short median may be chance. Returns nothing without a usable time.
         """
+        used, by_inputs = self._used(), self._by_inputs()
+        return {kind: max(median(used), median(by_inputs.get(kind, (used,))[0])) for kind in kinds} if used else {}
+
+    def allowed_ms(self, alone: Sequence[float]) -> float:
+        """Returns how long in ms a call takes at most, if the speedup so far is true, on inputs on which the reference
+        alone takes these times in ms. There must be a usable time."""
         deciding, used, ratios = self._counted()
-        if not used:
-            return {}
-        speedup = self._speedup(ratios, used, deciding).median
-        return {kind: median(alone.get(kind) or self._of_reference(kind) or self._of_reference(None)) / speedup
-                for kind in kinds}
+        return median(alone) / self._speedup(ratios, used, deciding).median
 
     def ratios(self) -> list[float]:
         """Returns the paired speedups so far."""
@@ -232,8 +230,7 @@ class Timings:
         """Returns the kind of inputs that decides, or None, and the usable times and the speedups that count."""
         if (deciding := self.slowest_inputs()) is not None:
             return deciding, *self._by_inputs()[deciding]
-        used = self._used()
-        return None, used, self.ratios() if used else []
+        return None, self._used(), self.ratios()
 
     def _used(self) -> list[float]:
         return [time for time in self._usable() if time is not None]

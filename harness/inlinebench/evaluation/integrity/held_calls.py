@@ -59,8 +59,8 @@ class HeldCalls:
             raise
 
     def measure(self, claimed_ms: Mapping[str, float], states: tuple[str, ...], check: CompareCall) -> set[str]:
-        """Makes calls until the judge knows whether the solution's claims stand: how long a call takes at most in ms on
-        each kind of inputs. Returns notes on conversions of outputs.
+        """Makes calls until the judge knows whether the solution's claims stand: its times in ms by kind of inputs.
+        Returns notes on conversions of outputs.
 
         A solution that cannot be held in the device's queue waits for the device, and is held on the host. `states` are
         the names of the states that the candidate gives, and `check` compares what a call wrote. Raises Failed.

@@ -71,13 +71,13 @@ class HeldTimes:
     the solution ended still stands when the later ones are known.
 
     Args:
-        claimed_ms: how long a call takes at most on each kind of inputs, if the reported speedup is true.
+        claimed_ms: the solution's time in ms on each kind of inputs, by the clock of its process.
         before: quiet stand-ins, from before the solution was loaded. Empty if there are none.
     """
 
     def __init__(self, claimed_ms: Mapping[str, float], before: Sequence[StandInTime] = ()) -> None:
         self.claimed_ms = dict(claimed_ms)
-        """The claims, which may be replaced when more is known of the reference."""
+        """The claims, of which one may be replaced: that of a kind on which the solution slowed down the reference."""
         self._before = before
         self.after: Sequence[StandInTime] = ()
         """Quiet stand-ins from after the solution's end, as soon as they are known."""
@@ -109,7 +109,7 @@ class HeldTimes:
 
     @property
     def doubtful(self) -> Collection[str]:
-        """The kinds of inputs on which calls take too long for the shortest claim of all kinds."""
+        """The kinds of inputs on which calls take too long for the shortest claim, that of any kind."""
         least = min(self.claimed_ms.values())
         return [kind for kind, judged in self._by_kind().items() if JudgedTime(judged.ms, least).too_long]
 
