@@ -229,12 +229,12 @@ class Course:
         times = None if self._held is None else self._held.decide()
         if times is None or self._held is None:
             return ""
-        for kind in self._workload.source.kinds:
+        doubtful = set(times.doubtful)
+        for kind in (each for each in self._workload.source.kinds if str(each) in doubtful):
             # A solution may take longer where the reference does, too, but could have slowed it down there.
-            if str(kind) in times.doubtful:
-                alone = self._times_alone(kind, ALONE_S)
-                if self._timings.seems_slowed_down(str(kind), alone):
-                    times.claimed_ms[str(kind)] = self._timings.allowed_ms(alone)
+            alone = self._times_alone(kind, ALONE_S)
+            if self._timings.seems_slowed_down(str(kind), alone):
+                times.claimed_ms[str(kind)] = self._timings.allowed_ms(alone)
         judged, self._timings.measured = times.judged, times.measured
         if judged is None:
             return ""
