@@ -10,7 +10,7 @@ from torch.nn import functional
 torch._dynamo.config.recompile_limit = 64  # the default of 8 leaves sizes of a set uncompiled
 
 
-@torch.compile(dynamic=False, fullgraph=True)
+@torch.compile(dynamic=False)
 def layer_norm(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, eps: float) -> torch.Tensor:
     return functional.layer_norm(x, weight.shape, weight, bias, eps)
 

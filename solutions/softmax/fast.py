@@ -24,7 +24,8 @@ which it reads again from L2.
 
 Rows of up to 8192 values, such as attention scores, would leave most of such a block idle, and one that has an SM to
 itself hides no latency. They stay in the registers of a warp or of a block of 256 threads, many of which share an SM.
-A warp takes up to 1024 values if there are more than four rows for each SM, and up to 256 otherwise.
+A warp takes up to 1024 values if there are more than four rows for each SM, and up to 256 otherwise. Few rows of more
+than 4096 values that fill no vectors have blocks of 1024 threads.
 
 Times in us on an H200, with those of PyTorch's softmax; the chosen one is marked with a star:
 

@@ -9,7 +9,7 @@ from torch import nn
 torch._dynamo.config.recompile_limit = 64  # the default of 8 leaves sizes of a set uncompiled
 
 
-@torch.compile(dynamic=False, fullgraph=True)
+@torch.compile(dynamic=False)
 def softmax(x: torch.Tensor) -> torch.Tensor:
     return torch.softmax(x, dim=-1)
 

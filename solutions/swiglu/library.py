@@ -10,7 +10,7 @@ from torch.nn import functional
 torch._dynamo.config.recompile_limit = 64  # the default of 8 leaves sizes of a set uncompiled
 
 
-@torch.compile(dynamic=False, fullgraph=True)
+@torch.compile(dynamic=False)
 def swiglu(x: torch.Tensor) -> torch.Tensor:
     a, b = x.chunk(2, dim=-1)
     return functional.silu(a) * b
