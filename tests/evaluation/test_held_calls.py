@@ -64,7 +64,7 @@ class OutsideClock:
 
 
 class Session:
-    """Held calls of a solution that claims 1 ms, as the judge's clock does."""
+    """Held calls of a solution that reports 1 ms, as the judge's clock does."""
 
     def __init__(self, folder: Path, seed: int = 1) -> None:
         made = workload(folder)

@@ -177,8 +177,8 @@ class Course:
         if timed:
             time_loops(workload, self._candidate, tools=tools, draws=self._draws, timings=self._timings,
                        check=calls.check)
-        if self._held is not None and (claimed_ms := self._timings.claimed_ms(map(str, workload.source.kinds))):
-            calls.notes |= self._held.measure(claimed_ms, states, calls.check)
+        if self._held is not None and (allowed_ms := self._timings.allowed_ms(map(str, workload.source.kinds), {})):
+            calls.notes |= self._held.measure(allowed_ms, states, calls.check)
         if not settings.trust and settings.sanitize is None:
             self._check_integrity(calls)
         self._candidate.verify_stopped()
@@ -229,12 +229,10 @@ class Course:
         times = None if self._held is None else self._held.decide()
         if times is None or self._held is None:
             return ""
-        doubtful = set(times.doubtful)
-        for kind in (each for each in self._workload.source.kinds if str(each) in doubtful):
-            # A solution may take longer where the reference does, too, but could have slowed it down there.
-            alone = self._times_alone(kind, ALONE_S)
-            if self._timings.seems_slowed_down(str(kind), alone):
-                times.claimed_ms[str(kind)] = self._timings.allowed_ms(alone)
+        # A solution may take longer where the reference does, too, but could have slowed it down there.
+        alone = {str(kind): self._times_alone(kind, ALONE_S) for kind in self._workload.source.kinds
+                 if str(kind) in times.doubtful}
+        times.allowed_ms |= self._timings.allowed_ms(alone, alone)
         judged, self._timings.measured = times.judged, times.measured
         if judged is None:
             return ""
@@ -242,7 +240,7 @@ class Course:
         if not times.contradicted or self._held.on_host:
             return ""
         return self._timings.in_doubt(f"its times don't add up: a call takes {judged.ms:.4g} ms by the judge's clock, "
-                                      f"but {judged.claimed_ms:.4g} ms were reported")
+                                      f"and {judged.allowed_ms:.4g} ms by those that were reported")
 
     def _check_integrity(self, calls: Calls) -> None:
         tools = self._tools

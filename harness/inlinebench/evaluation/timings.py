@@ -77,8 +77,8 @@ class Timings:
         self.measured: Spread | None = None
         """The time of a call in ms by the judge's own clock."""
         self.outside_factor: float | None = None
-        """By how much longer calls take by the judge's own clock than the solution claims, if its time replaces the
-        reported one."""
+        """How many times as long as the reported times allow calls take by the judge's own clock, if its time replaces
+        the reported one."""
 
     def of_reference(self, sample: Sample) -> float:
         """Returns the time in ms of a call of the reference or of a baseline, without the clock's overhead."""
@@ -145,19 +145,23 @@ class Timings:
         _, used, _ = self._counted()
         return median(used) if used else None
 
-    def claimed_ms(self, kinds: Iterable[str]) -> dict[str, float]:
-        """Returns the solution's time so far in ms on each of these kinds of inputs, or on all if that is longer.
+    def allowed_ms(self, kinds: Iterable[str], alone: Mapping[str, Sequence[float]]) -> dict[str, float]:
+        """Returns how long in ms a held call may take on each of these kinds of inputs, if the reported times are true.
 
-        Few calls are on one kind, so a short median may be chance. Returns nothing without a usable time.
+        That is the reported time, or the reference's on these inputs over the speedup, if that is longer. The times
+        that the solution's process reported on one kind say nothing: they can be long enough for a held call, and
+        scatter so that this kind does not decide. `alone` has times of the reference in ms from after the candidate,
+        which count where it was slower beside it. Returns nothing without a usable time.
         """
-        used, by_inputs = self._used(), self._by_inputs()
-        return {kind: max(median(used), median(by_inputs.get(kind, (used,))[0])) for kind in kinds} if used else {}
-
-    def allowed_ms(self, alone: Sequence[float]) -> float:
-        """Returns how long in ms a call takes at most, if the speedup so far is true, on inputs on which the reference
-        alone takes these times in ms. There must be a usable time."""
         deciding, used, ratios = self._counted()
-        return median(alone) / self._speedup(ratios, used, deciding).median
+        if not used:
+            return {}
+        speedup, found = self._speedup(ratios, used, deciding).median, dict[str, float]()
+        for kind in kinds:
+            slowed = kind in alone and self.seems_slowed_down(kind, alone[kind])
+            reference = alone[kind] if slowed else self._of_reference(kind) or self._of_reference(None)
+            found[kind] = max(median(used), median(reference) / speedup)
+        return found
 
     def ratios(self) -> list[float]:
         """Returns the paired speedups so far."""

@@ -1,5 +1,5 @@
 """Makes the held calls of a candidate: pairs of a stand-in and a call of the solution, until it is known
-whether the times that it claims stand."""
+whether the reported times stand."""
 
 from __future__ import annotations
 
@@ -58,15 +58,16 @@ class HeldCalls:
             self._stand_ins.close()
             raise
 
-    def measure(self, claimed_ms: Mapping[str, float], states: tuple[str, ...], check: CompareCall) -> set[str]:
-        """Makes calls until the judge knows whether the solution's claims stand: its times in ms by kind of inputs.
-        Returns notes on conversions of outputs.
+    def measure(self, allowed_ms: Mapping[str, float], states: tuple[str, ...], check: CompareCall) -> set[str]:
+        """Makes calls until the judge knows whether the reported times stand. Returns notes on conversions of outputs.
+
+        By the reported times, a call takes at most so many ms on each kind of inputs (`allowed_ms`).
 
         A solution that cannot be held in the device's queue waits for the device, and is held on the host. `states` are
         the names of the states that the candidate gives, and `check` compares what a call wrote. Raises Failed.
         """
         late, begin = 0, time.monotonic()
-        self._times = HeldTimes(claimed_ms, self._before)
+        self._times = HeldTimes(allowed_ms, self._before)
         while (wanted := self._times.wanted) and (not self._times.sufficient or time.monotonic() - begin < LONGEST_S):
             self._tools.progress(f"held call {len(self._times) + 1}")
             buffer_set = self._draws.next_set()
@@ -79,7 +80,7 @@ class HeldCalls:
                 raise NoTime(f"the GPU or this machine is too busy: the judge released {late} calls too late to time "
                              "them; try again on an idle one")
             if stand_in is not None:  # not the machine, but the solution was late
-                self._times, self._on_host = HeldTimes(claimed_ms), True
+                self._times, self._on_host = HeldTimes(allowed_ms), True
         return self._notes
 
     def decide(self) -> HeldTimes | None:

@@ -12,7 +12,7 @@ from inlinebench.results.times import Spread
 Item = TypeVar("Item")
 
 TOLERANCE, SLACK_MS = 0.04, 0.01
-"""By how much the judge's time may be longer than the claimed one: the larger of a share and ms."""
+"""By how much the judge's time may be longer than is allowed: the larger of a share and ms."""
 FAR_FACTOR, FAR_SLACK_MS = 2.0, 0.1
 """Beyond this factor and so many ms more, no disturbance explains the difference."""
 FEWEST, MOST = 12, 64
@@ -35,34 +35,34 @@ class StandInTime:
 
 @dataclass(frozen=True)
 class JudgedTime:
-    """The judge's time of a call in ms, with that which the solution claims."""
+    """The judge's time of a call in ms, with how long it may take if the reported times are true."""
 
     ms: float
-    claimed_ms: float
+    allowed_ms: float
 
     @property
     def factor(self) -> float:
-        """How many times the claimed time the judge's is."""
-        return self.ms / self.claimed_ms
+        """How many times as long as allowed it is."""
+        return self.ms / self.allowed_ms
 
     @property
     def too_long(self) -> bool:
         """Whether it is longer than the tolerance allows."""
-        return self.ms > max((1 + TOLERANCE) * self.claimed_ms, self.claimed_ms + SLACK_MS)
+        return self.ms > max((1 + TOLERANCE) * self.allowed_ms, self.allowed_ms + SLACK_MS)
 
     @property
     def far_ms(self) -> float:
         """By how many ms it is longer than what a disturbance explains; negative if it is not."""
-        return self.ms - (FAR_FACTOR * self.claimed_ms + FAR_SLACK_MS)
+        return self.ms - (FAR_FACTOR * self.allowed_ms + FAR_SLACK_MS)
 
 
 class HeldTimes:
-    """The judge's known times of a solution against those that it claims.
+    """The judge's known times of a solution against the reported ones.
 
     The judge's time is by how much held calls take longer than those of a stand-in, which alternate with them, plus the
     stand-in's own time. Other work on the machine and changes between processes make some calls longer, by tens of µs,
     and none shorter than its work. So only the fastest calls of both count. A solution cannot make a call shorter than
-    its work either. So the judge makes further calls as long as the reported time is too short for them: more calls
+    its work either. So the judge makes further calls as long as the reported times are too short for them: more calls
     clear an honest solution, and help no other. A solution whose work depends on the values may be fast in some calls
     only, so half of the calls may not be so long that no disturbance explains it.
 
@@ -71,17 +71,17 @@ class HeldTimes:
     the solution ended still stands when the later ones are known.
 
     Args:
-        claimed_ms: the solution's time in ms on each kind of inputs, by the clock of its process.
+        allowed_ms: how long a call may take in ms on each kind of inputs, if the reported times are true.
         before: quiet stand-ins, from before the solution was loaded. Empty if there are none.
     """
 
-    def __init__(self, claimed_ms: Mapping[str, float], before: Sequence[StandInTime] = ()) -> None:
-        self.claimed_ms = dict(claimed_ms)
-        """The claims, of which one may be replaced: that of a kind on which the solution slowed down the reference."""
+    def __init__(self, allowed_ms: Mapping[str, float], before: Sequence[StandInTime] = ()) -> None:
+        self.allowed_ms = dict(allowed_ms)
+        """What is allowed, which may be less if the solution turns out to have slowed down the reference."""
         self._before = before
         self.after: Sequence[StandInTime] = ()
         """Quiet stand-ins from after the solution's end, as soon as they are known."""
-        self._took: dict[str, list[float]] = {kind: [] for kind in claimed_ms}
+        self._took: dict[str, list[float]] = {kind: [] for kind in allowed_ms}
         self._stand_ins: list[StandInTime] = []
 
     def add(self, kind: str, took_ms: float, stand_in: StandInTime) -> None:
@@ -99,8 +99,8 @@ class HeldTimes:
 
     @property
     def wanted(self) -> Collection[str]:
-        """The kinds of inputs of which a call would help: it is missing, or may clear the claimed time. Empty if the
-        claims stand, or if there are enough calls against them."""
+        """The kinds of inputs of which a call would help: it is missing, or may clear the reported times. Empty if
+        these stand, or if there are enough calls against them."""
         if not self.sufficient:
             return [kind for kind, took in self._took.items() if len(took) < FEWEST_OF_A_KIND] or list(self._took)
         if len(self) >= MOST or self.judged is None:
@@ -109,8 +109,8 @@ class HeldTimes:
 
     @property
     def doubtful(self) -> Collection[str]:
-        """The kinds of inputs on which calls take too long for the shortest claim, that of any kind."""
-        least = min(self.claimed_ms.values())
+        """The kinds of inputs on which calls take longer than the least that is allowed on any kind."""
+        least = min(self.allowed_ms.values())
         return [kind for kind, judged in self._by_kind().items() if JudgedTime(judged.ms, least).too_long]
 
     @property
@@ -121,34 +121,34 @@ class HeldTimes:
 
     @property
     def judged(self) -> JudgedTime | None:
-        """The judge's time that is the longest for its claim, if it is too long, and None if not.
+        """The judge's time that is the longest for what is allowed, if it is too long, and None if not.
 
         It is that on one kind of inputs, that of the fastest calls, or that of half of the calls if no disturbance
         explains that.
         """
         fastest = self._fastest_calls
-        together = JudgedTime(fmean(each.ms for each in fastest), fmean(each.claimed_ms for each in fastest))
+        together = JudgedTime(fmean(each.ms for each in fastest), fmean(each.allowed_ms for each in fastest))
         found = [each for each in (together, *self._by_kind().values()) if each.too_long]
         half = sorted(self._calls, key=lambda each: each.far_ms)[(len(self) - 1) // 2]
         return max([*found, half] if half.far_ms > 0 else found, key=lambda each: each.factor, default=None)
 
     @property
     def contradicted(self) -> bool:
-        """Whether the judge's time is so far from the claimed one that no disturbance explains it."""
+        """Whether the judge's time is so far from what is allowed that no disturbance explains it."""
         return self.judged is not None and self.judged.far_ms > 0
 
     @property
     def _calls(self) -> list[JudgedTime]:
-        return [JudgedTime(self._time(each), self.claimed_ms[kind]) for kind, took in self._took.items()
+        return [JudgedTime(self._time(each), self.allowed_ms[kind]) for kind, took in self._took.items()
                 for each in took]
 
     @property
     def _fastest_calls(self) -> list[JudgedTime]:
-        """The share of all calls that counts, the fastest for their claims."""
-        return _smallest(self._calls, key=lambda each: each.ms - each.claimed_ms)
+        """The share of all calls that counts, the fastest for what is allowed."""
+        return _smallest(self._calls, key=lambda each: each.ms - each.allowed_ms)
 
     def _by_kind(self) -> dict[str, JudgedTime]:
-        return {kind: JudgedTime(self._time(min(took)), self.claimed_ms[kind]) for kind, took in self._took.items()}
+        return {kind: JudgedTime(self._time(min(took)), self.allowed_ms[kind]) for kind, took in self._took.items()}
 
     def _time(self, took_ms: float) -> float:
         """Returns the time in ms of the solution in a held call that took so long. Noise may make it negative."""
