@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from statistics import fmean, median
 from typing import TypeVar
 
@@ -21,6 +23,10 @@ FEWEST_OF_A_KIND = 2
 """The fewest held calls on each kind of inputs."""
 FASTEST = 0.25
 """The share of all calls that counts. Of the few calls on one kind of inputs, only the fastest counts."""
+NEAR = 6
+"""A call is compared with the stand-in before it, and with so many before and after that one."""
+DRIFT_MS = 0.02
+"""How many ms longer than a quiet stand-in another one may be because the host's speed changes within seconds."""
 
 
 @dataclass(frozen=True)
@@ -61,14 +67,15 @@ class HeldTimes:
 
     The judge's time is by how much held calls take longer than those of a stand-in, which alternate with them, plus the
     stand-in's own time. Other work on the machine and changes between processes make some calls longer, by tens of µs,
-    and none shorter than its work. So only the fastest calls of both count. A solution cannot make a call shorter than
-    its work either. So the judge makes further calls as long as the reported times are too short for them: more calls
-    clear an honest solution, and help no other. A solution whose work depends on the values may be fast in some calls
-    only, so half of the calls may not be so long that no disturbance explains it.
+    and none shorter than its work. So only the fastest calls of both count. The host's speed makes all calls longer or
+    shorter together for some time, by tens of µs, too. So each call is compared with the stand-ins near it. A solution
+    cannot make a call shorter than its work either. So the judge makes further calls as long as the reported times are
+    too short for them: more calls clear an honest solution, and help no other. A solution whose work depends on the
+    values may be fast in some calls only, so half of the calls may not be so long that no disturbance explains it.
 
-    Work that a solution leaves running on the GPU slows down the stand-in. So a stand-in counts at most as long as
-    quiet ones took, before the solution was loaded or after it ended, whichever is longer. So a time that stood when
-    the solution ended still stands when the later ones are known.
+    Work that a solution leaves running on the GPU slows down the stand-in. So a stand-in counts at most a little longer
+    (`DRIFT_MS`) than quiet ones took, before the solution was loaded or after it ended, whichever is longer. So a time
+    that stood when the solution ended still stands when the later ones are known.
 
     Args:
         allowed_ms: how long a call may take in ms on each kind of inputs, if the reported times are true.
@@ -81,12 +88,12 @@ class HeldTimes:
         self._before = before
         self.after: Sequence[StandInTime] = ()
         """Quiet stand-ins from after the solution's end, as soon as they are known."""
-        self._took: dict[str, list[float]] = {kind: [] for kind in allowed_ms}
+        self._made: list[tuple[str, float]] = []
         self._stand_ins: list[StandInTime] = []
 
     def add(self, kind: str, took_ms: float, stand_in: StandInTime) -> None:
         """Adds a held call on a kind of inputs, and the stand-in before it."""
-        self._took[kind].append(took_ms)
+        self._made.append((kind, took_ms))
         self._stand_ins.append(stand_in)
 
     def __len__(self) -> int:
@@ -95,17 +102,17 @@ class HeldTimes:
     @property
     def sufficient(self) -> bool:
         """Whether there are the fewest calls, and those on each kind of inputs."""
-        return len(self) >= FEWEST and min(map(len, self._took.values())) >= FEWEST_OF_A_KIND
+        return len(self) >= FEWEST and not self._missing
 
     @property
     def wanted(self) -> Collection[str]:
         """The kinds of inputs of which a call would help: it is missing, or may clear the reported times. Empty if
         these stand, or if there are enough calls against them."""
         if not self.sufficient:
-            return [kind for kind, took in self._took.items() if len(took) < FEWEST_OF_A_KIND] or list(self._took)
+            return self._missing or list(self.allowed_ms)
         if len(self) >= MOST or self.judged is None:
             return ()
-        return [kind for kind, judged in self._by_kind().items() if judged.too_long] or list(self._took)
+        return [kind for kind, judged in self._by_kind().items() if judged.too_long] or list(self.allowed_ms)
 
     @property
     def doubtful(self) -> Collection[str]:
@@ -138,9 +145,14 @@ class HeldTimes:
         return self.judged is not None and self.judged.far_ms > 0
 
     @property
+    def _missing(self) -> list[str]:
+        """The kinds of inputs with too few calls."""
+        made = Counter(kind for kind, _ in self._made)
+        return [kind for kind in self.allowed_ms if made[kind] < FEWEST_OF_A_KIND]
+
+    @property
     def _calls(self) -> list[JudgedTime]:
-        return [JudgedTime(self._time(each), self.allowed_ms[kind]) for kind, took in self._took.items()
-                for each in took]
+        return [each for found in self._calls_by_kind().values() for each in found]
 
     @property
     def _fastest_calls(self) -> list[JudgedTime]:
@@ -148,14 +160,24 @@ class HeldTimes:
         return _smallest(self._calls, key=lambda each: each.ms - each.allowed_ms)
 
     def _by_kind(self) -> dict[str, JudgedTime]:
-        return {kind: JudgedTime(self._time(min(took)), self.allowed_ms[kind]) for kind, took in self._took.items()}
+        """Returns the fastest call on each kind of inputs."""
+        return {kind: min(found, key=lambda each: each.ms) for kind, found in self._calls_by_kind().items()}
 
-    def _time(self, took_ms: float) -> float:
-        """Returns the time in ms of the solution in a held call that took so long. Noise may make it negative."""
-        stand_in = fmean(_smallest([each.took_ms for each in self._stand_ins], key=float))
-        quiet = [_second_longest(each) for each in (self._before, self.after) if each]
-        stand_in = min(stand_in, max(quiet, default=stand_in))
-        return took_ms - stand_in + median(each.own_ms for each in self._stand_ins)
+    def _calls_by_kind(self) -> dict[str, list[JudgedTime]]:
+        """Returns the judge's times of all calls, by kind of inputs. Noise may make some negative."""
+        own, quiet = median(each.own_ms for each in self._stand_ins), self._quiet_ms
+        found: dict[str, list[JudgedTime]] = {kind: [] for kind in self.allowed_ms}
+        for number, (kind, took_ms) in enumerate(self._made):
+            near = self._stand_ins[max(0, number - NEAR) : number + NEAR + 1]
+            stand_in = min(quiet, fmean(_smallest([each.took_ms for each in near], key=float)))
+            found[kind].append(JudgedTime(took_ms - stand_in + own, self.allowed_ms[kind]))
+        return found
+
+    @property
+    def _quiet_ms(self) -> float:
+        """How long in ms a stand-in counts at most."""
+        found = [_second_longest(each) for each in (self._before, self.after) if each]
+        return max(found) + DRIFT_MS if found else inf
 
 
 def _smallest(values: Sequence[Item], key: Callable[[Item], float]) -> list[Item]:
