@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from statistics import fmean, median
@@ -21,6 +21,9 @@ FEWEST, MOST = 12, 64
 """The fewest and the most held calls."""
 FEWEST_OF_A_KIND = 2
 """The fewest held calls on each kind of inputs."""
+FEWEST_IN_DOUBT = 16
+"""The fewest held calls on a kind of inputs that needs more time than is allowed on others. What is allowed on it may
+be less later, when no further calls can be made."""
 FASTEST = 0.25
 """The share of all calls that counts. Of the few calls on one kind of inputs, only the fastest counts."""
 NEAR = 6
@@ -102,16 +105,18 @@ class HeldTimes:
     @property
     def sufficient(self) -> bool:
         """Whether there are the fewest calls, and those on each kind of inputs."""
-        return len(self) >= FEWEST and not self._missing
+        return len(self) >= FEWEST and not self._missing(self.allowed_ms, FEWEST_OF_A_KIND)
 
     @property
     def wanted(self) -> Collection[str]:
         """The kinds of inputs of which a call would help: it is missing, or may clear the reported times. Empty if
         these stand, or if there are enough calls against them."""
         if not self.sufficient:
-            return self._missing or list(self.allowed_ms)
-        if len(self) >= MOST or self.judged is None:
+            return self._missing(self.allowed_ms, FEWEST_OF_A_KIND) or list(self.allowed_ms)
+        if len(self) >= MOST:
             return ()
+        if self.judged is None:
+            return self._missing(self.doubtful, FEWEST_IN_DOUBT)
         return [kind for kind, judged in self._by_kind().items() if judged.too_long] or list(self.allowed_ms)
 
     @property
@@ -144,11 +149,10 @@ class HeldTimes:
         """Whether the judge's time is so far from what is allowed that no disturbance explains it."""
         return self.judged is not None and self.judged.far_ms > 0
 
-    @property
-    def _missing(self) -> list[str]:
-        """The kinds of inputs with too few calls."""
+    def _missing(self, kinds: Iterable[str], fewest: int) -> list[str]:
+        """Returns which of these kinds of inputs have too few calls."""
         made = Counter(kind for kind, _ in self._made)
-        return [kind for kind in self.allowed_ms if made[kind] < FEWEST_OF_A_KIND]
+        return [kind for kind in kinds if made[kind] < fewest]
 
     @property
     def _calls(self) -> list[JudgedTime]:
