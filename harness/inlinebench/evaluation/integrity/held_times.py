@@ -117,18 +117,19 @@ class HeldTimes:
             return ()
         if self.judged is None:
             return self._missing(self.doubtful, FEWEST_IN_DOUBT)
-        return [kind for kind, judged in self._by_kind().items() if judged.too_long] or list(self.allowed_ms)
+        return [kind for kind, judged in _by_kind(self._calls()).items() if judged.too_long] or list(self.allowed_ms)
 
     @property
     def doubtful(self) -> Collection[str]:
         """The kinds of inputs on which calls take longer than the least that is allowed on any kind."""
         least = min(self.allowed_ms.values())
-        return [kind for kind, judged in self._by_kind().items() if JudgedTime(judged.ms, least).too_long]
+        return [kind for kind, judged in _by_kind(self._calls()).items() if JudgedTime(judged.ms, least).too_long]
 
     @property
     def measured(self) -> Spread:
         """The judge's time in ms, from the fastest to the slowest kind of inputs around that of all calls."""
-        ms, kinds = fmean(each.ms for each in self._fastest_calls), [each.ms for each in self._by_kind().values()]
+        calls = self._calls()
+        ms, kinds = _together(calls).ms, [each.ms for each in _by_kind(calls).values()]
         return Spread(max(0.0, ms), max(0.0, min(ms, *kinds)), max(0.0, ms, *kinds), len(self))
 
     @property
@@ -138,10 +139,9 @@ class HeldTimes:
         It is that on one kind of inputs, that of the fastest calls, or that of half of the calls if no disturbance
         explains that.
         """
-        fastest = self._fastest_calls
-        together = JudgedTime(fmean(each.ms for each in fastest), fmean(each.allowed_ms for each in fastest))
-        found = [each for each in (together, *self._by_kind().values()) if each.too_long]
-        half = sorted(self._calls, key=lambda each: each.far_ms)[(len(self) - 1) // 2]
+        calls = self._calls()
+        found = [each for each in (_together(calls), *_by_kind(calls).values()) if each.too_long]
+        half = sorted(_all(calls), key=lambda each: each.far_ms)[(len(self) - 1) // 2]
         return max([*found, half] if half.far_ms > 0 else found, key=lambda each: each.factor, default=None)
 
     @property
@@ -154,20 +154,7 @@ class HeldTimes:
         made = Counter(kind for kind, _ in self._made)
         return [kind for kind in kinds if made[kind] < fewest]
 
-    @property
-    def _calls(self) -> list[JudgedTime]:
-        return [each for found in self._calls_by_kind().values() for each in found]
-
-    @property
-    def _fastest_calls(self) -> list[JudgedTime]:
-        """The share of all calls that counts, the fastest for what is allowed."""
-        return _smallest(self._calls, key=lambda each: each.ms - each.allowed_ms)
-
-    def _by_kind(self) -> dict[str, JudgedTime]:
-        """Returns the fastest call on each kind of inputs."""
-        return {kind: min(found, key=lambda each: each.ms) for kind, found in self._calls_by_kind().items()}
-
-    def _calls_by_kind(self) -> dict[str, list[JudgedTime]]:
+    def _calls(self) -> dict[str, list[JudgedTime]]:
         """Returns the judge's times of all calls, by kind of inputs. Noise may make some negative."""
         own, quiet = median(each.own_ms for each in self._stand_ins), self._quiet_ms
         found: dict[str, list[JudgedTime]] = {kind: [] for kind in self.allowed_ms}
@@ -182,6 +169,21 @@ class HeldTimes:
         """How long in ms a stand-in counts at most."""
         found = [_second_longest(each) for each in (self._before, self.after) if each]
         return max(found) + DRIFT_MS if found else inf
+
+
+def _all(calls: Mapping[str, Sequence[JudgedTime]]) -> list[JudgedTime]:
+    return [each for found in calls.values() for each in found]
+
+
+def _by_kind(calls: Mapping[str, Sequence[JudgedTime]]) -> dict[str, JudgedTime]:
+    """Returns the fastest call on each kind of inputs."""
+    return {kind: min(found, key=lambda each: each.ms) for kind, found in calls.items()}
+
+
+def _together(calls: Mapping[str, Sequence[JudgedTime]]) -> JudgedTime:
+    """Returns the mean of the share of all calls that counts, the fastest for what is allowed."""
+    fastest = _smallest(_all(calls), key=lambda each: each.ms - each.allowed_ms)
+    return JudgedTime(fmean(each.ms for each in fastest), fmean(each.allowed_ms for each in fastest))
 
 
 def _smallest(values: Sequence[Item], key: Callable[[Item], float]) -> list[Item]:
